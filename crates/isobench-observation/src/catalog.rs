@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) use relation::is_system_column;
 pub use relation::{
-    Column, ColumnType, Events, ForeignKey, Inheritance, OnChange, Relation, RelationKind, Triggers,
-    Unobservable,
+    Check, Column, ColumnType, Events, ForeignKey, Inheritance, OnChange, Relation, RelationKind, Triggers,
+    Uniqueness, Unobservable,
 };
 
 /// The index of a relation in a [`Catalog`].
@@ -31,8 +31,18 @@ pub struct Catalog {
     /// The functions by name: those of users, and those of the system that aren't plain (aggregates,
     /// window functions, functions that return sets).
     pub functions: BTreeMap<String, FunctionFacts>,
+    /// The functions of the system that may do more than compute a value: those that are volatile, and aren't
+    /// known to do no more than that.
+    pub system_functions: BTreeSet<String>,
     /// The operators of users whose functions may write.
     pub writing_operators: BTreeSet<String>,
+    /// The operators of users: their functions may read tables.
+    pub operators: BTreeSet<String>,
+    /// The types of users that call functions of users where a value becomes one of theirs: domains with
+    /// conditions or defaults, and types with such parts.
+    pub calling_types: BTreeSet<String>,
+    /// True if users made casts that call functions: they may be called without being named.
+    pub calling_casts: bool,
 }
 
 /// What is known of all functions with one name.
@@ -134,6 +144,13 @@ impl Catalog {
             all.add(&self.relations[id].triggers);
         }
         all
+    }
+
+    /// A table, with its partitions and the tables that inherit from it.
+    pub(crate) fn members(&self, table: RelationId) -> impl Iterator<Item = &Relation> {
+        let root = self.root(table);
+        let member = move |id: &RelationId| self.root(*id) == root;
+        (0..self.relations.len()).filter(member).map(|id| &self.relations[id])
     }
 
     /// The names of the relations that store rows, as [`SeenTable::table`](crate::SeenTable::table) has

@@ -159,10 +159,12 @@ pub enum Dark {
         /// True if it may write.
         writes: bool,
     },
-    /// An operator's function may write.
+    /// An operator's function may read or write tables.
     Operator {
         /// The operator.
         name: String,
+        /// True if it may write.
+        writes: bool,
     },
     /// Triggers may write to any table.
     Triggers {
@@ -246,7 +248,9 @@ impl Dark {
             | Self::Conflict { table }
             | Self::Search { table, .. }
             | Self::SearchBy { table, .. } => Hides::ReadsOf(table),
-            Self::Function { writes: false, .. } | Self::Reads { .. } => Hides::Reads,
+            Self::Function { writes: false, .. }
+            | Self::Operator { writes: false, .. }
+            | Self::Reads { .. } => Hides::Reads,
             _ => Hides::All,
         }
     }
@@ -399,7 +403,10 @@ impl fmt::Display for Dark {
                 write!(f, "what function {name} reads and writes: it is volatile")
             }
             Self::Function { name, writes: false } => write!(f, "what function {name} reads"),
-            Self::Operator { name } => write!(f, "what operator {name} reads and writes: it is volatile"),
+            Self::Operator { name, writes: true } => {
+                write!(f, "what operator {name} reads and writes: it is volatile")
+            }
+            Self::Operator { name, writes: false } => write!(f, "what operator {name} reads"),
             Self::Triggers { table } => write!(f, "what the triggers of {table} read and write"),
             Self::Calls { table } => write!(f, "what the functions that {table} calls read and write"),
             Self::Cascade { table, to } => {

@@ -20,7 +20,7 @@ use crate::catalog::{Catalog, RelationId, RelationKind, Unobservable};
 use crate::dark::{Dark, Hides};
 use crate::statement::{
     Access, Assigned, Assignment, ColumnName, Counted, Deed, Examiner, Finding, Operand, Passage, Raised,
-    Rewritten, Role, Surroundings,
+    Rewritten, Role, Surroundings, chains,
 };
 use crate::tokens::Text;
 use columns::{KeyValue, ReadValue, Row, Taken, Values, taken};
@@ -36,6 +36,8 @@ pub struct Flows {
     /// The names of tables, with that of the table where their rows are. Relations that show other
     /// tables' rows, such as views, aren't among them.
     rows_of: BTreeMap<String, String>,
+    /// The columns that are only isobench's.
+    forgotten: BTreeSet<String>,
 }
 
 /// The place of a statement.
@@ -91,6 +93,8 @@ struct Node {
     raises: BTreeSet<String>,
     /// The number of output columns that are a column as it is.
     shown: Counted,
+    /// See [`Passage::plain`].
+    plain: bool,
     row: Option<Row>,
 }
 
@@ -142,6 +146,7 @@ impl Flows {
                 control: Vec::new(),
                 transaction,
                 in_block: false,
+                in_pipeline: false,
             }
             .script(number, script);
         }
@@ -292,15 +297,14 @@ impl Flows {
                 let unused = !self.values.used.contains_key(&(statement, column.clone()));
                 access.deed == Deed::Read
                     && node.stored
+                    && node.plain
                     && only_shown
                     && unused
                     && self.writes(node.transaction)
             };
-            let uses = |column: &String| {
-                node.uses.as_ref().is_none_or(|uses| uses.contains_key(column)) && !idle(column)
-            };
-            let sets = |column: &String| node.sets.as_ref().is_none_or(|sets| sets.contains(column));
-            Access { reads: kept(access.reads, uses), writes: kept(access.writes, sets), ..access }
+            let counts = |column: &String| !self.forgotten.contains(column);
+            let uses = |column: &String| counts(column) && !idle(column);
+            Access { reads: kept(access.reads, uses), writes: kept(access.writes, counts), ..access }
         };
         accesses.into_iter().map(narrow).collect()
     }
@@ -449,6 +453,8 @@ struct Walk<'a> {
     control: Vec<Taint>,
     transaction: usize,
     in_block: bool,
+    /// Statements outside of a block are one transaction up to the next synchronisation.
+    in_pipeline: bool,
 }
 
 impl Walk<'_> {
@@ -480,6 +486,10 @@ impl Walk<'_> {
                     }
                 }
                 CommandKind::Endif => drop(self.control.pop()),
+                CommandKind::StartPipeline | CommandKind::SyncPipeline | CommandKind::EndPipeline => {
+                    self.in_pipeline = !matches!(command.kind, CommandKind::EndPipeline);
+                    self.transaction += usize::from(!self.in_block);
+                }
                 CommandKind::Sql(sql) => {
                     let at = StatementPlace { file: script.name.clone(), line: command.line };
                     self.sql((number, place), &at, sql);
@@ -639,7 +649,7 @@ impl Walk<'_> {
         let text = Text::scan(sql);
         let ranges = text.as_ref().map(Text::statements).unwrap_or_default();
         let split = ranges.len() == sql.statements.len();
-        if !self.in_block {
+        if !self.in_block && !self.in_pipeline {
             self.transaction += 1;
         }
         for (place, kind) in sql.statements.iter().enumerate() {
@@ -647,15 +657,22 @@ impl Walk<'_> {
                 Some(text) if split => self.examine(text, ranges[place].clone()),
                 _ => not_understood(sql),
             };
+            let mut after = 0;
             match kind {
                 Kind::Begin if !self.in_block => {
-                    self.transaction += 1;
+                    self.transaction += usize::from(!self.in_pipeline);
                     self.in_block = true;
                 }
-                Kind::Commit | Kind::Rollback => self.in_block = false,
+                Kind::Commit | Kind::Rollback => {
+                    self.in_block =
+                        text.as_ref().filter(|_| split).is_some_and(|text| chains(text, &ranges[place]));
+                    // What follows is another transaction; this statement still counts for the one it ends.
+                    after = usize::from(self.in_block || self.in_pipeline);
+                }
                 _ => {}
             }
             let alone = sql.statements.len() == 1;
+            let plain = passage.plain;
             let shown = passage.gives.iter().flatten().filter_map(|given| given.column.as_ref());
             let node = Node {
                 script,
@@ -680,10 +697,12 @@ impl Walk<'_> {
                     shown
                 }),
                 stored: alone && sql.store != Store::None,
+                plain,
                 rewritten,
                 raises,
                 row,
             };
+            self.transaction += after;
             for (slot, _) in &passage.takes {
                 self.note_use(*slot);
             }

@@ -43,8 +43,8 @@ use isobench_isolation::observed::{KeyForm, ObservedColumn, ObservedTable, Predi
 use isobench_script::{CommandKind, ObservedStatement, Script, SearchWhen, Sql};
 
 pub use catalog::{
-    Catalog, Column, ColumnType, Events, ForeignKey, FunctionFacts, Inheritance, OnChange, Relation,
-    RelationKind, Triggers, Unobservable,
+    Catalog, Check, Column, ColumnType, Events, ForeignKey, FunctionFacts, Inheritance, OnChange, Relation,
+    RelationKind, Triggers, Uniqueness, Unobservable,
 };
 use constants::{Assigned, Constants};
 pub use dark::{Access, Clause, Dark, SeenStatement, SeenTable, Unshown, VersionOrder};

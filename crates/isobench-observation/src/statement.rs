@@ -17,6 +17,7 @@ mod query;
 mod removed;
 mod results;
 mod settings;
+mod understood;
 mod walk;
 mod with;
 mod write;
@@ -39,7 +40,9 @@ use crate::tokens::{Text, folded};
 pub(crate) use accesses::{Access, Deed, Operand as Known, anything};
 pub(crate) use advisory::AdvisoryLock;
 pub(crate) use columns::Counted;
-pub(crate) use command::{changed_names, prepares_transaction, sets_savepoint};
+pub(crate) use command::{
+    Mark, chains, changed_names, changes_meaning, prepares_transaction, savepoint, sets_savepoint,
+};
 pub(crate) use fixes::{Assigned, Assignment, Raised};
 pub use fixes::{Fix, LockWithin, Rewritten};
 pub use names::{is_plain, is_reserved, name_in_sql};

@@ -12,6 +12,7 @@
 //! their key. Statements of which something else is known are given as `absent`.
 
 mod first;
+mod repeated;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -20,18 +21,22 @@ use isobench_robustness::{Branch, Columns, Kind, Operation, Program, Strength, T
 use isobench_script::Statement as StatementKind;
 use isobench_script::{CommandKind, Expr, Script, Slot, Store, Symbols};
 
-use crate::catalog::{Catalog, RelationId, is_system_column};
+use crate::catalog::{Catalog, RelationId, RelationKind, is_system_column};
 use crate::flow::{Carried, Flows};
 use crate::statement::{
-    Access, AdvisoryLock, ColumnName, Deed, Examiner, Fix, Given, Known, LockWithin, Rewritten, Surroundings,
-    anything,
+    Access, AdvisoryLock, ColumnName, Deed, Examiner, Fix, Given, Known, LockWithin, Mark, Rewritten,
+    Surroundings, anything, chains, changed_names, changes_meaning, savepoint,
 };
-use crate::tokens::Text;
+use crate::tokens::{Placed, Text};
 
 pub use first::FirstLock;
+use repeated::repeated;
 
 /// The name of what advisory locks lock, in place of a table's.
 const ADVISORY_LOCKS: &str = "advisory locks";
+
+/// The name of all tables that no script names, for statements that may read and write anything.
+const OTHER_TABLES: &str = "other tables";
 
 /// The most ways through a script that are distinguished. A script with more reads and writes anything.
 const MOST_BRANCHES: usize = 96;
@@ -121,6 +126,10 @@ pub fn templates(
                     but_for_triggers: Vec::new(),
                     locks: Vec::new(),
                     tables: BTreeSet::new(),
+                    named: BTreeSet::new(),
+                    savepoint: text.as_ref().zip(range).and_then(|(text, range)| savepoint(text, range)),
+                    chains: false,
+                    finds: matches!(sql.store, Store::Gset { .. }) && place + 1 == sql.statements.len(),
                     gives: None,
                     fixes: BTreeMap::new(),
                     lock_within: None,
@@ -156,15 +165,21 @@ pub fn templates(
         }
         read.push(commands);
     }
+    renamed(&mut read, scripts);
+    let reasons = read.iter().flatten().flatten().filter(|read| touches_rows(read.kind, &read.text));
+    for (statement, read) in found.statements.iter_mut().zip(reasons) {
+        statement.unknown = read.accesses.as_ref().err().cloned();
+    }
     wait_for_adjusted(&mut found.statements, &numbers, &flows);
     let all = touched(&mut read);
     change_versions(&mut read);
+    let freed = Freed::of(read.iter().flatten().flatten());
     let changing = Changing::of(read.iter().flatten().flatten());
     let versions = Versions::of(&changing, read.iter().flatten().flatten());
     found.tables = all.iter().map(|table| catalog.relations[*table].qualified()).collect();
     for (number, (script, commands)) in scripts.iter().zip(&read).enumerate() {
         found.first_locks.extend(first::first_locks(number, script, symbols, catalog, commands));
-        let repeated = repeated(commands);
+        let repeated = repeated(script, symbols, commands);
         for (place, others) in &repeated {
             let names = others.iter().flat_map(|other| &commands[*other]).map(|read| read.at.clone());
             let names: BTreeSet<String> = names.collect();
@@ -178,13 +193,16 @@ pub fn templates(
             catalog,
             commands,
             changing: &changing,
+            freed: &freed,
             versions: &versions,
             absent,
             skipped: repeated.into_keys().collect(),
         };
         let program = walk.program(&mut found.stands_for).unwrap_or_else(|| {
             found.branching.insert(script.name.clone());
-            let operations = all.iter().flat_map(|table| unknown(catalog, *table, &script.name)).collect();
+            let tables = all.iter().map(|table| catalog.relations[*table].qualified());
+            let tables = tables.chain([OTHER_TABLES.to_owned()]);
+            let operations = tables.flat_map(|table| unknown(&table, &script.name, 0)).collect();
             Program::new(&script.name, vec![Branch { operations, ..Branch::default() }])
         });
         found.programs.push(program);
@@ -207,6 +225,14 @@ struct Read {
     locks: Vec<AdvisoryLock>,
     /// The tables that it names.
     tables: BTreeSet<RelationId>,
+    /// All names in it.
+    named: BTreeSet<String>,
+    /// The savepoint that it sets, or to which it rolls back.
+    savepoint: Option<(Mark, String)>,
+    /// It has to return a row, or the script ends: each of its tables in FROM has a row then.
+    finds: bool,
+    /// It ends a transaction and begins another one: `COMMIT AND CHAIN`.
+    chains: bool,
     /// The columns of its result, if they are known.
     gives: Option<Vec<Stored>>,
     /// The columns that it certainly raises, if it is an UPDATE.
@@ -233,6 +259,8 @@ impl Read {
     ) {
         let surroundings = Surroundings::default();
         let examiner = Examiner::new(catalog, &surroundings, text, range.clone());
+        self.named = text.tokens[range.clone()].iter().filter_map(Placed::name).collect();
+        self.chains = chains(text, range);
         let named = |(table, fix): (RelationId, Fix)| (catalog.relations[table].qualified(), fix);
         self.lock_within = examiner.lock_within();
         self.constants = examiner.constants();
@@ -251,8 +279,21 @@ impl Read {
             name: given.name,
             column: given.column,
         };
-        let gives = examiner.passage().gives;
+        // What isn't understood may give variables any values.
+        let gives = examiner.passage().gives.filter(|_| self.accesses.is_ok());
+        // A count has a row where there are none; it has no column as it is, and locks nothing.
+        let locks = accesses.iter().any(|access| matches!(access.deed, Deed::Lock(_)));
+        self.finds &= locks || gives.iter().flatten().any(|given| given.column.is_some());
         self.gives = gives.map(|given| given.into_iter().map(known).collect());
+    }
+
+    /// True if it returns rows of tables.
+    fn returns_rows(&self) -> bool {
+        let first = self.text.split(|letter: char| !letter.is_ascii_alphabetic()).next().unwrap_or_default();
+        let queries = ["select", "with", "values", "table", ""];
+        let query = queries.iter().any(|word| word.eq_ignore_ascii_case(first));
+        let touches = self.accesses.as_ref().map_or(true, |accesses| !accesses.is_empty());
+        touches && (query || self.named.contains("returning"))
     }
 
     /// The tables that it may touch.
@@ -262,15 +303,53 @@ impl Read {
     }
 }
 
-/// The tables that statements may touch: what isn't known of one may concern any of those.
+/// The tables that statements may touch: one that isn't understood may touch all of these, and others.
 fn touched(read: &mut [Vec<Vec<Read>>]) -> BTreeSet<RelationId> {
     let all: BTreeSet<RelationId> = read.iter().flatten().flatten().flat_map(Read::touched).collect();
     for statement in read.iter_mut().flatten().flatten() {
-        if statement.accesses.is_err() && statement.tables.is_empty() {
+        if statement.accesses.is_err() {
             statement.tables.clone_from(&all);
         }
     }
     all
+}
+
+/// Takes statements for not understood whose names may mean something else by then, because a script
+/// changes what names mean.
+fn renamed(read: &mut [Vec<Vec<Read>>], scripts: &[Script]) {
+    let (mut names, mut everything) = (BTreeSet::new(), None);
+    for (parsed, commands) in scripts.iter().zip(read.iter()) {
+        for (command, statements) in parsed.commands.iter().zip(commands) {
+            let CommandKind::Sql(sql) = &command.kind else { continue };
+            let Some(text) = Text::scan(sql) else { continue };
+            let ranges = text.statements();
+            for (range, _) in ranges.iter().zip(statements) {
+                names.extend(changed_names(&text, range));
+                if changes_meaning(&text, range) {
+                    everything = Some(format!("{}:{}", parsed.name, command.line));
+                }
+            }
+        }
+    }
+    // A statement that creates something names it itself.
+    let own = |text: &str| {
+        let first = text.split_whitespace().next().unwrap_or_default().to_ascii_lowercase();
+        matches!(first.as_str(), "create" | "alter" | "drop" | "import")
+    };
+    for statement in read.iter_mut().flatten().flatten() {
+        if !touches_rows(statement.kind, &statement.text) || own(&statement.text) {
+            continue;
+        }
+        let named = statement.named.iter().find(|name| names.contains(*name));
+        let why = match (&everything, named) {
+            (Some(at), _) => format!("{at} changes what names mean"),
+            (None, Some(name)) => format!("a script makes or changes {name}"),
+            (None, None) => continue,
+        };
+        statement.accesses = Err(why);
+        statement.but_for_triggers.clear();
+        statement.gives = None;
+    }
 }
 
 /// Lets who takes the first of several rows wait for it where the transaction doesn't take it out of their
@@ -322,7 +401,9 @@ fn equal_to(column: Option<&ColumnName>, accesses: &[Access]) -> Option<Known> {
 /// transaction.
 fn touches_rows(kind: StatementKind, text: &str) -> bool {
     // LOCK reads and writes nothing; that others wait for it is left out.
-    const OF_THE_SESSION: [&str; 11] = [
+    const OF_THE_SESSION: [&str; 13] = [
+        "rollback",
+        "abort",
         "set",
         "reset",
         "show",
@@ -352,7 +433,10 @@ impl Changing {
                     accesses
                         .iter()
                         .filter(|access| {
-                            !matches!(access.deed, Deed::Read | Deed::Lock(_) | Deed::Refer | Deed::Update)
+                            !matches!(
+                                access.deed,
+                                Deed::Read | Deed::Lock(_) | Deed::Refer | Deed::Vacant | Deed::Update
+                            )
                         })
                         .map(|access| access.table),
                 ),
@@ -360,6 +444,44 @@ impl Changing {
             }
         }
         Changing(tables)
+    }
+}
+
+/// The columns of rows whose values transactions give free: all of those of tables that they delete from.
+struct Freed(BTreeMap<RelationId, Columns>);
+
+impl Freed {
+    fn of<'r>(statements: impl Iterator<Item = &'r Read>) -> Freed {
+        let mut found: BTreeMap<RelationId, Columns> = BTreeMap::new();
+        let mut free = |table: RelationId, columns: &Columns| match (
+            found.entry(table).or_insert(Columns::NONE),
+            columns,
+        ) {
+            (Columns::These(all), Columns::These(more)) => all.extend(more.iter().cloned()),
+            (all, _) => *all = Columns::All,
+        };
+        for statement in statements {
+            for access in statement.accesses.iter().flatten() {
+                match access.deed {
+                    Deed::Update | Deed::InsertOrUpdate => free(access.table, &access.writes),
+                    Deed::Delete | Deed::Cascade => free(access.table, &Columns::All),
+                    _ => {}
+                }
+            }
+            if statement.accesses.is_err() {
+                statement.tables.iter().for_each(|table| free(*table, &Columns::All));
+            }
+        }
+        Freed(found)
+    }
+
+    /// True if a transaction may give values of these columns free.
+    fn has(&self, table: RelationId, columns: &Columns) -> bool {
+        match (self.0.get(&table), columns) {
+            (None, _) => false,
+            (Some(Columns::These(freed)), Columns::These(columns)) => !freed.is_disjoint(columns),
+            (Some(freed), _) => !freed.is_empty(),
+        }
     }
 }
 
@@ -381,28 +503,6 @@ impl Versions {
     }
 }
 
-/// The commands that are executed between the first and the last time of their text in a transaction, with
-/// these two.
-fn repeated(commands: &[Vec<Read>]) -> BTreeMap<usize, [usize; 2]> {
-    let mut times: BTreeMap<(usize, Vec<&str>), Vec<usize>> = BTreeMap::new();
-    let mut transaction = 0;
-    for (place, statements) in commands.iter().enumerate() {
-        let ends = |read: &Read| !matches!(read.kind, StatementKind::Other);
-        transaction += statements.iter().filter(|read| ends(read)).count();
-        if !statements.is_empty() && !statements.iter().any(ends) {
-            let texts = statements.iter().map(|read| read.text.as_str()).collect();
-            times.entry((transaction, texts)).or_default().push(place);
-        }
-    }
-    let mut found = BTreeMap::new();
-    for places in times.into_values() {
-        if let [first, between @ .., last] = places.as_slice() {
-            found.extend(between.iter().map(|place| (*place, [*first, *last])));
-        }
-    }
-    found
-}
-
 /// A way through a script.
 #[derive(Clone, Default)]
 struct Way {
@@ -422,8 +522,16 @@ struct Way {
     /// The branches of transactions that have ended.
     ended: Vec<Branch>,
     in_block: bool,
-    /// The number of the next statement.
+    /// Statements outside of a block are one transaction up to the next synchronisation.
+    in_pipeline: bool,
+    /// The number of the next statement, and of what it does after its reads.
     statement: usize,
+    /// What deferrable constraints do at COMMIT.
+    at_commit: Vec<Operation>,
+    /// Its savepoints, each with the number of operations before it.
+    savepoints: Vec<(String, usize)>,
+    /// It has returned rows to the client.
+    shows: bool,
     /// Statements whose reads count at another one, with that.
     moved: Vec<[String; 2]>,
 }
@@ -442,6 +550,7 @@ struct Walk<'a> {
     catalog: &'a Catalog,
     commands: &'a [Vec<Read>],
     changing: &'a Changing,
+    freed: &'a Freed,
     versions: &'a Versions,
     absent: &'a BTreeSet<String>,
     /// Commands that are left out, because the same were executed before and will be once more.
@@ -522,7 +631,23 @@ impl Walk<'_> {
                         way.assign(*slot, self.symbols);
                     }
                 }
-                CommandKind::Sql(sql) if !self.skipped.contains(&at) => {
+                CommandKind::StartPipeline => ways.iter_mut().for_each(|way| way.in_pipeline = true),
+                CommandKind::SyncPipeline | CommandKind::EndPipeline => {
+                    for way in &mut ways {
+                        way.in_pipeline &= matches!(command.kind, CommandKind::SyncPipeline);
+                        if !way.in_block {
+                            way.end(true);
+                        }
+                    }
+                }
+                CommandKind::Sql(sql) if self.skipped.contains(&at) => {
+                    if let Store::Gset { prefix } | Store::Aset { prefix } = &sql.store {
+                        for read in &self.commands[at] {
+                            ways.iter_mut().for_each(|way| self.forget(way, prefix, read));
+                        }
+                    }
+                }
+                CommandKind::Sql(sql) => {
                     for (place, read) in self.commands[at].iter().enumerate() {
                         ways = self.statement(read, ways);
                         let last = place + 1 == self.commands[at].len();
@@ -536,13 +661,15 @@ impl Walk<'_> {
                             for way in &mut ways {
                                 self.stored(way, prefix, read, found);
                             }
+                        } else if read.returns_rows() {
+                            ways.iter_mut().for_each(|way| way.shows = true);
                         }
                         if ways.iter().map(|way| way.ended.len() + 1).sum::<usize>() > 4 * MOST_BRANCHES {
                             return None;
                         }
                     }
                     // Outside of a block the statements of a command are one transaction.
-                    for way in ways.iter_mut().filter(|way| !way.in_block) {
+                    for way in ways.iter_mut().filter(|way| !way.in_block && !way.in_pipeline) {
                         way.end(true);
                     }
                 }
@@ -621,15 +748,25 @@ impl Walk<'_> {
         (kept.len() <= 4 * MOST_BRANCHES).then_some(kept)
     }
 
+    /// Gives all variables that a statement's result may become values that aren't known.
+    fn forget(&self, way: &mut Way, prefix: &str, read: &Read) {
+        let given = |name: &&str| {
+            let column = name.strip_prefix(prefix);
+            let of =
+                |column| read.gives.as_ref().is_none_or(|gives| gives.iter().any(|one| one.name == column));
+            column.is_some_and(of)
+        };
+        for name in self.symbols.names().filter(given) {
+            if let Some(slot) = self.symbols.lookup(name) {
+                way.assign(slot, self.symbols);
+            }
+        }
+    }
+
     /// Assigns what a statement returns to variables; `found` if it certainly returns something.
     fn stored(&self, way: &mut Way, prefix: &str, read: &Read, found: bool) {
         let Some(columns) = &read.gives else {
-            // Any variable may have been meant.
-            for name in self.symbols.names().filter(|name| name.starts_with(prefix)) {
-                if let Some(slot) = self.symbols.lookup(name) {
-                    way.assign(slot, self.symbols);
-                }
-            }
+            self.forget(way, prefix, read);
             return;
         };
         let slot = |stored: &Stored| self.symbols.lookup(&format!("{prefix}{}", stored.name));
@@ -666,13 +803,20 @@ impl Walk<'_> {
                 let kept = read.kind == StatementKind::Commit;
                 for way in &mut ways {
                     way.end(kept);
-                    way.in_block = false;
+                    way.in_block = read.chains;
                 }
             }
             _ => {
+                if let Some((mark, name)) = &read.savepoint {
+                    ways.iter_mut().for_each(|way| way.mark(*mark, name));
+                }
                 let accesses = if let Ok(accesses) = &read.accesses {
                     accesses.clone()
                 } else {
+                    for way in &mut ways {
+                        let statement = way.statement;
+                        way.operations.extend(unknown(OTHER_TABLES, &read.at, statement));
+                    }
                     let all =
                         |table: &RelationId| [Deed::Read, Deed::Update].map(|deed| anything(*table, deed));
                     read.tables.iter().flat_map(all).collect()
@@ -683,19 +827,21 @@ impl Walk<'_> {
                     }
                 }
                 for access in &accesses {
-                    ways = ways.into_iter().flat_map(|way| self.access(way, access, &read.at)).collect();
+                    let found = read.finds && access.in_result;
+                    ways =
+                        ways.into_iter().flat_map(|way| self.access(way, access, found, &read.at)).collect();
                 }
                 for way in &mut ways {
-                    way.statement += 1;
+                    way.statement += 2;
                 }
             }
         }
         ways
     }
 
-    /// The ways that an access can take.
+    /// The ways that an access can take; `found` if it certainly finds a row.
     #[expect(clippy::too_many_lines, reason = "a table: each kind of access with its operations")]
-    fn access(&self, way: Way, access: &Access, at: &str) -> Vec<Way> {
+    fn access(&self, way: Way, access: &Access, found: bool, at: &str) -> Vec<Way> {
         let mut way = way;
         let relation = &self.catalog.relations[access.table];
         let terms: BTreeMap<&str, Term> = access
@@ -731,7 +877,13 @@ impl Walk<'_> {
                 referred.chain(unique).any(|column| set.contains(column))
             }
         };
-        let statement = way.statement;
+        let (statement, later) = (way.statement, way.statement + 1);
+        let guarded = conditions.iter().any(|column| !key_names.contains(&column.as_str()));
+        let may_be_absent = !found
+            && (guarded
+                || !access.certain
+                || self.changing.0.contains(&access.table)
+                || self.absent.contains(at));
         let operation = |kind: Kind,
                          key: &[(String, Term)],
                          known: Vec<(String, Term)>,
@@ -746,6 +898,9 @@ impl Walk<'_> {
             changes_key,
             statement,
             at: at.to_owned(),
+            newest: false,
+            certain: access.certain,
+            found: !may_be_absent,
         };
         let single =
             |kind: Kind| operation(kind, &key, rest.clone(), access.reads.clone(), access.writes.clone());
@@ -756,18 +911,39 @@ impl Walk<'_> {
         };
         let absent = || {
             let reads = Columns::These(conditions.clone());
-            operation(Kind::Read, &key, Vec::new(), reads, Columns::NONE)
+            // Who waits for a row finds that it isn't there any more after the other reads.
+            let read = operation(Kind::Read, &key, Vec::new(), reads, Columns::NONE);
+            Operation { statement: later, certain: false, ..read }
         };
+        let known = || terms.iter().map(|(column, term)| ((*column).to_owned(), term.clone())).collect();
         let kind = match access.deed {
             Deed::Read if one_row => {
-                return vec![way.with([Operation { known: Vec::new(), ..single(Kind::Read) }])];
+                let certain = access.certain && !guarded;
+                return vec![way.with([Operation { known: Vec::new(), certain, ..single(Kind::Read) }])];
             }
             Deed::Read => return vec![way.with([searched(access.reads.clone())])],
-            Deed::Refer if one_row => return vec![way.with([single(Kind::Lock(Strength::KeyShare))])],
             Deed::Refer => {
-                let any =
-                    operation(Kind::Lock(Strength::KeyShare), &[], rest, access.reads.clone(), Columns::NONE);
-                return vec![way.with([any])];
+                let newest = relation.kind == RelationKind::Partitioned;
+                let lock = Kind::Lock(Strength::KeyShare);
+                if one_row && access.certain && !access.deferrable {
+                    return vec![way.with([Operation { newest, ..single(lock) }])];
+                }
+                // It may not be executed: then it keeps nobody out.
+                let any = operation(lock, &[], known(), access.reads.clone(), Columns::NONE);
+                return vec![way.checked(Operation { newest, statement: later, ..any }, access.deferrable)];
+            }
+            Deed::Vacant => {
+                if !self.freed.has(access.table, &access.reads) {
+                    return vec![way];
+                }
+                let vacant = operation(Kind::Vacant, &[], known(), access.reads.clone(), Columns::NONE);
+                let vacant = Operation { newest: true, statement: later, ..vacant };
+                return vec![way.checked(vacant, access.deferrable)];
+            }
+            Deed::Cascade => {
+                let search = operation(Kind::Search, &[], Vec::new(), Columns::All, Columns::NONE);
+                let update = operation(Kind::Update, &[], Vec::new(), Columns::All, Columns::All);
+                return vec![way.with([search, update].map(|one| Operation { statement: later, ..one }))];
             }
             Deed::Lock(strength) => Kind::Lock(strength),
             Deed::Update => Kind::Update,
@@ -779,7 +955,8 @@ impl Walk<'_> {
                 let other = match (access.deed, one_row && relation.only_key) {
                     (Deed::InsertOrRead, true) => absent(),
                     (Deed::InsertOrRead, false) => {
-                        operation(Kind::Search, &[], Vec::new(), Columns::All, Columns::NONE)
+                        let search = operation(Kind::Search, &[], Vec::new(), Columns::All, Columns::NONE);
+                        Operation { statement: later, certain: false, ..search }
                     }
                     // The row that is there has the key, and other values.
                     (_, true) => Operation { known: Vec::new(), ..single(Kind::Update) },
@@ -799,8 +976,6 @@ impl Walk<'_> {
             };
             return vec![way.with([searched(reads), found])];
         }
-        let guarded = conditions.iter().any(|column| !key_names.contains(&column.as_str()));
-        let may_be_absent = guarded || self.changing.0.contains(&access.table) || self.absent.contains(at);
         if !may_be_absent {
             return vec![way.with([single(kind)])];
         }
@@ -849,15 +1024,39 @@ impl Way {
             changes_key: false,
             statement: self.statement,
             at: at.to_owned(),
+            newest: false,
+            certain: true,
+            found: true,
         });
+    }
+
+    /// A check of the server, perhaps as late as at COMMIT.
+    fn checked(mut self, check: Operation, deferrable: bool) -> Way {
+        if deferrable && !self.at_commit.contains(&check) {
+            self.at_commit.push(check.clone());
+        }
+        self.with([check])
+    }
+
+    /// Sets a savepoint, or rolls back to it: what was done since counts as read, and locks nothing.
+    fn mark(&mut self, mark: Mark, name: &str) {
+        match mark {
+            Mark::Set => self.savepoints.push((name.to_owned(), self.operations.len())),
+            Mark::RollBack => {
+                let place = self.savepoints.iter().rposition(|(own, _)| own == name);
+                let from = place.map_or(0, |place| self.savepoints[place].1);
+                let undone = self.operations.split_off(from);
+                self.operations.extend(undone.into_iter().filter_map(rolled_back));
+            }
+        }
     }
 
     /// Notes that a value is that of a column of the row that a statement read by its key.
     fn note_read(&mut self, value: Term, table: &str, column: &str, at: &str) {
-        let is_read = |read: &&Operation| read.at == at && read.table == table && read.kind == Kind::Read;
-        let (Term::Variable(value), Some(read)) = (value, self.operations.iter().rfind(is_read)) else {
-            return;
-        };
+        let mut of_table = self.operations.iter().filter(|read| read.at == at && read.table == table);
+        let only = of_table.next().filter(|_| of_table.next().is_none());
+        let read = only.filter(|read| read.kind == Kind::Read);
+        let (Term::Variable(value), Some(read)) = (value, read) else { return };
         let (table, name) = (table.to_owned(), column.to_owned());
         self.columns.insert(value, ReadColumn { table, key: read.key.clone(), name });
     }
@@ -898,10 +1097,15 @@ impl Way {
 
     /// Ends the transaction. One that only read, and whose change was refused, is as none.
     fn end(&mut self, kept: bool) {
-        let operations = std::mem::take(&mut self.operations);
+        let mut operations = std::mem::take(&mut self.operations);
+        let statement = self.statement;
+        let at_commit = std::mem::take(&mut self.at_commit).into_iter();
+        operations.extend(at_commit.map(|check| Operation { statement, ..check }));
         self.columns.clear();
+        self.savepoints.clear();
+        let shows = std::mem::take(&mut self.shows);
         let writes = |one: &Operation| matches!(one.kind, Kind::Update | Kind::Insert | Kind::Delete);
-        let refused = std::mem::take(&mut self.refused) && !operations.iter().any(writes);
+        let refused = std::mem::take(&mut self.refused) && !shows && !operations.iter().any(writes);
         if kept && !refused && !operations.is_empty() {
             let name = self.name.join(", ");
             let ascending = self.ascending(&operations);
@@ -974,17 +1178,31 @@ fn named(name: &str, times: usize) -> String {
     if times < 2 { name.to_owned() } else { format!("{name}'{times}") }
 }
 
+/// What an operation that was rolled back leaves: what it read. `None` if that is nothing.
+fn rolled_back(operation: Operation) -> Option<Operation> {
+    let kind = match operation.kind {
+        Kind::Insert => return None,
+        Kind::Lock(_) | Kind::Update | Kind::Delete if operation.key.is_empty() => Kind::Search,
+        Kind::Lock(_) | Kind::Update | Kind::Delete => Kind::Read,
+        kind => kind,
+    };
+    Some(Operation { kind, writes: Columns::NONE, changes_key: false, certain: false, ..operation })
+}
+
 /// Everything that may be done with a table.
-fn unknown(catalog: &Catalog, table: RelationId, at: &str) -> [Operation; 2] {
+fn unknown(table: &str, at: &str, statement: usize) -> [Operation; 2] {
     [(Kind::Search, Columns::NONE), (Kind::Update, Columns::All)].map(|(kind, writes)| Operation {
         kind,
-        table: catalog.relations[table].qualified(),
+        table: table.to_owned(),
         key: Vec::new(),
         known: Vec::new(),
         reads: Columns::All,
         writes,
         changes_key: true,
-        statement: 0,
+        statement,
         at: at.to_owned(),
+        newest: false,
+        certain: false,
+        found: false,
     })
 }

@@ -104,6 +104,9 @@ mod tests {
             row_security: false,
             selectable: true,
             calls_writing: false,
+            calls: false,
+            checks: Vec::new(),
+            uniqueness: Vec::new(),
         };
         Catalog { relations: vec![relation], ..Catalog::default() }
     }

@@ -1,10 +1,11 @@
 //! Reads the catalogs. The queries work on PostgreSQL 14 to 18, and name every table and function
 //! with its schema, so that no object of a user can stand in.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::relation::{
-    Column, ColumnType, Events, ForeignKey, Inheritance, OnChange, Relation, RelationKind, Triggers,
+    Check, Column, ColumnType, Events, ForeignKey, Inheritance, OnChange, Relation, RelationKind, Triggers,
+    Uniqueness,
 };
 use super::trigger::Body;
 use super::{Catalog, FunctionFacts};
@@ -85,6 +86,10 @@ SELECT n.nspname, c.relname, a.attname,
             WHEN t.typtype = 'e' THEN 'enum'
             WHEN t.typtype IN ('c', 'd') THEN 'composite' ELSE 'scalar' END,
        a.attgenerated <> '', a.attnotnull,
+       a.attidentity <> '' OR EXISTS (
+           SELECT FROM pg_catalog.pg_attrdef d WHERE d.adrelid = a.attrelid AND d.adnum = a.attnum
+           AND a.attgenerated = '' AND pg_catalog.pg_get_expr(d.adbin, d.adrelid)
+               ~ '^(nextval[(]''[^'']*''::regclass[)]|gen_random_uuid[(][)]|uuidv[47][(][)])$'),
        a.attcollation IN (950, 951) OR a.attcollation = 100 AND NOT EXISTS (
            SELECT FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database()
            AND pg_catalog.concat(d.datctype, ' ', pg_catalog.to_jsonb(d) ->> 'daticulocale', ' ',
@@ -131,15 +136,21 @@ JOIN pg_catalog.pg_attribute ra ON ra.attrelid = f.confrelid AND ra.attnum = k.o
 WHERE f.contype = 'f'
 ORDER BY f.oid, k.own";
 
-/// The functions by name: aggregate, set, writes, reads, plain. Functions of the extensions listed here
-/// compute values: they neither write nor read tables.
-const FUNCTIONS: &str = "
+/// The extensions whose functions compute values: they neither write nor read tables.
+macro_rules! pure {
+    () => {
+        "('btree_gin', 'btree_gist', 'citext', 'cube', 'earthdistance', 'fuzzystrmatch', 'hstore', 'intarray', \
+         'isn', 'ltree', 'pg_trgm', 'pgcrypto', 'unaccent', 'uuid-ossp')"
+    };
+}
+
+/// The functions by name: aggregate, set, writes, reads, plain.
+const FUNCTIONS: &str = concat!("
 WITH pure (oid) AS (
     SELECT d.objid FROM pg_catalog.pg_depend d JOIN pg_catalog.pg_extension e ON e.oid = d.refobjid
     WHERE d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND d.deptype = 'e'
       AND d.refclassid = 'pg_catalog.pg_extension'::pg_catalog.regclass
-      AND e.extname IN ('btree_gin', 'btree_gist', 'citext', 'cube', 'earthdistance', 'fuzzystrmatch', 'hstore',
-                        'intarray', 'isn', 'ltree', 'pg_trgm', 'pgcrypto', 'unaccent', 'uuid-ossp')
+      AND e.extname IN ", pure!(), "
 ), functions (name, kind, set, system, volatile) AS (
     SELECT p.proname, p.prokind, p.proretset,
            n.nspname IN ('pg_catalog', 'information_schema') OR EXISTS (SELECT FROM pure WHERE pure.oid = p.oid),
@@ -152,13 +163,115 @@ WITH pure (oid) AS (
 SELECT name, pg_catalog.bool_or(kind = 'a'), pg_catalog.bool_or(set),
        pg_catalog.bool_or(volatile AND NOT system), pg_catalog.bool_or(NOT system),
        pg_catalog.bool_or(kind NOT IN ('a', 'w'))
-FROM functions WHERE NOT system OR kind = 'a' OR set GROUP BY name";
+FROM functions WHERE NOT system OR kind = 'a' OR set GROUP BY name");
 
-/// The operators of users whose functions are volatile.
-const OPERATORS: &str = "
-SELECT DISTINCT o.oprname FROM pg_catalog.pg_operator o JOIN pg_catalog.pg_proc p ON p.oid = o.oprcode
+/// The operators of users, and whether their functions are volatile.
+const OPERATORS: &str = concat!(
+    "
+SELECT o.oprname, pg_catalog.bool_or(p.provolatile = 'v')
+FROM pg_catalog.pg_operator o JOIN pg_catalog.pg_proc p ON p.oid = o.oprcode
 JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
-WHERE p.provolatile = 'v' AND n.nspname <> 'pg_catalog'";
+WHERE n.nspname <> 'pg_catalog' AND NOT EXISTS (
+    SELECT FROM pg_catalog.pg_depend d JOIN pg_catalog.pg_extension e ON e.oid = d.refobjid
+    WHERE d.deptype = 'e' AND d.refclassid = 'pg_catalog.pg_extension'::pg_catalog.regclass
+      AND d.classid = 'pg_catalog.pg_operator'::pg_catalog.regclass AND d.objid = o.oid AND e.extname IN ",
+    pure!(),
+    ")
+GROUP BY o.oprname"
+);
+
+/// The system's functions that are volatile, except for those that only compute a value, wait, or give out
+/// a number of a sequence.
+const SYSTEM_FUNCTIONS: &str = "
+SELECT DISTINCT p.proname FROM pg_catalog.pg_proc p
+WHERE p.pronamespace = 'pg_catalog'::pg_catalog.regnamespace AND p.provolatile = 'v' AND p.prorettype <> 2279
+  AND p.proname !~ '^(random|random_normal|setseed|nextval|currval|lastval|clock_timestamp|timeofday|gen_random_uuid|uuidv4|uuidv7|pg_sleep|pg_sleep_for|pg_sleep_until|pg_notify|pg_(try_)?advisory_(xact_)?lock(_shared)?|pg_advisory_unlock(_shared|_all)?)$'";
+
+/// The conditions of tables.
+const CHECKS: &str = "
+SELECT n.nspname, c.relname, k.convalidated,
+       COALESCE((SELECT pg_catalog.json_agg(a.attname) FROM pg_catalog.pg_attribute a
+                 WHERE a.attrelid = c.oid AND a.attnum = ANY (k.conkey))::pg_catalog.text, '[]')
+FROM pg_catalog.pg_constraint k
+JOIN pg_catalog.pg_class c ON c.oid = k.conrelid
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE k.contype = 'c' AND n.nspname NOT IN ('pg_catalog', 'information_schema')
+ORDER BY k.oid";
+
+/// The indexes that keep rows out because of others.
+const UNIQUENESS: &str = "
+SELECT n.nspname, c.relname, i.indpred IS NOT NULL, NOT i.indimmediate OR COALESCE(k.condeferrable, false),
+       CASE WHEN i.indexprs IS NOT NULL OR NOT i.indisunique OR COALESCE(k.contype = 'x', false)
+                 OR COALESCE(pg_catalog.to_jsonb(k) ->> 'conperiod' = 'true', false) THEN '[]'
+            ELSE (SELECT pg_catalog.json_agg(a.attname)::pg_catalog.text
+                  FROM pg_catalog.generate_series(0, i.indnkeyatts - 1) AS g(place)
+                  JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum = i.indkey[g.place]) END
+FROM pg_catalog.pg_index i
+JOIN pg_catalog.pg_class c ON c.oid = i.indrelid
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+LEFT JOIN pg_catalog.pg_constraint k ON k.conindid = i.indexrelid AND k.contype IN ('p', 'u', 'x')
+WHERE (i.indisunique OR i.indisexclusion) AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast')
+ORDER BY i.indexrelid";
+
+/// The tables whose rows call functions of users as they are written, and the types that do so where a
+/// value becomes one of theirs, which have no schema here.
+const CALLS: &str = concat!("
+WITH RECURSIVE pure (oid) AS (
+    SELECT d.objid FROM pg_catalog.pg_depend d JOIN pg_catalog.pg_extension e ON e.oid = d.refobjid
+    WHERE d.deptype = 'e' AND d.refclassid = 'pg_catalog.pg_extension'::pg_catalog.regclass
+      AND e.extname IN ", pure!(), "
+), called (classid, objid) AS (
+    SELECT 'pg_catalog.pg_proc'::pg_catalog.regclass, p.oid FROM pg_catalog.pg_proc p
+    WHERE p.pronamespace NOT IN ('pg_catalog'::pg_catalog.regnamespace, 'information_schema'::pg_catalog.regnamespace)
+      AND p.oid NOT IN (SELECT oid FROM pure)
+    UNION ALL
+    SELECT 'pg_catalog.pg_operator'::pg_catalog.regclass, o.oid FROM pg_catalog.pg_operator o
+    WHERE o.oprnamespace <> 'pg_catalog'::pg_catalog.regnamespace AND o.oid NOT IN (SELECT oid FROM pure)
+    UNION ALL
+    SELECT 'pg_catalog.pg_opclass'::pg_catalog.regclass, o.oid FROM pg_catalog.pg_opclass o
+    WHERE o.opcnamespace <> 'pg_catalog'::pg_catalog.regnamespace AND o.oid NOT IN (SELECT oid FROM pure)
+), calling (classid, objid) AS (
+    SELECT d.classid, d.objid FROM pg_catalog.pg_depend d
+    JOIN called c ON c.classid = d.refclassid AND c.objid = d.refobjid
+    UNION
+    SELECT 'pg_catalog.pg_attrdef'::pg_catalog.regclass, d.oid FROM pg_catalog.pg_attrdef d
+    WHERE pg_catalog.pg_get_expr(d.adbin, d.adrelid) ~ '(_to_xml|_to_xmlschema|_to_xml_and_xmlschema|ts_stat|ts_rewrite|set_config|lo_[a-z]+|pg_read[a-z_]*)[(]'
+), types (oid) AS (
+    SELECT t.oid FROM pg_catalog.pg_type t JOIN calling g ON g.objid = t.oid
+     AND g.classid = 'pg_catalog.pg_type'::pg_catalog.regclass
+    UNION
+    SELECT k.contypid FROM pg_catalog.pg_constraint k JOIN calling g ON g.objid = k.oid
+     AND g.classid = 'pg_catalog.pg_constraint'::pg_catalog.regclass WHERE k.contypid <> 0
+    UNION
+    SELECT more.oid FROM types JOIN LATERAL (
+        SELECT t.oid FROM pg_catalog.pg_type t WHERE types.oid IN (t.typbasetype, t.typelem)
+        UNION ALL
+        SELECT c.reltype FROM pg_catalog.pg_class c JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid
+        WHERE c.relkind = 'c' AND a.atttypid = types.oid
+        UNION ALL
+        SELECT r.rngtypid FROM pg_catalog.pg_range r WHERE r.rngsubtype = types.oid) more ON true
+), tables (oid) AS (
+    SELECT d.adrelid FROM pg_catalog.pg_attrdef d JOIN calling g ON g.objid = d.oid
+     AND g.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass
+    UNION
+    SELECT k.conrelid FROM pg_catalog.pg_constraint k JOIN calling g ON g.objid = k.oid
+     AND g.classid = 'pg_catalog.pg_constraint'::pg_catalog.regclass WHERE k.contype <> 'f'
+    UNION
+    SELECT p.polrelid FROM pg_catalog.pg_policy p
+    UNION
+    SELECT COALESCE(i.indrelid, c.oid) FROM pg_catalog.pg_class c JOIN calling g ON g.objid = c.oid
+     AND g.classid = 'pg_catalog.pg_class'::pg_catalog.regclass
+    LEFT JOIN pg_catalog.pg_index i ON i.indexrelid = c.oid
+    UNION
+    SELECT a.attrelid FROM pg_catalog.pg_attribute a JOIN types t ON t.oid = a.atttypid
+)
+SELECT n.nspname, c.relname FROM tables t JOIN pg_catalog.pg_class c ON c.oid = t.oid
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+UNION ALL
+SELECT NULL, t.typname FROM types JOIN pg_catalog.pg_type t ON t.oid = types.oid
+UNION ALL
+SELECT NULL, NULL FROM pg_catalog.pg_cast k JOIN called c ON c.objid = k.castfunc
+WHERE c.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass");
 
 impl Catalog {
     /// Reads the catalogs by a function that sends a query and returns the rows as texts. The session
@@ -187,8 +300,9 @@ impl Catalog {
                 let kind = column_type(&text(&row, 3), iso);
                 let (generated, not_null) = (truth(&row, 4), truth(&row, 5));
                 let name = text(&row, 2);
-                let plain_case = truth(&row, 6);
-                catalog.relations[id].columns.push(Column { name, kind, generated, not_null, plain_case });
+                let (fresh, plain_case) = (truth(&row, 6), truth(&row, 7));
+                let column = Column { name, kind, generated, not_null, plain_case, fresh };
+                catalog.relations[id].columns.push(column);
             }
         }
         add_keys(&mut catalog, &query(KEYS)?);
@@ -203,7 +317,16 @@ impl Catalog {
             };
             catalog.functions.insert(text(&row, 0), facts);
         }
-        catalog.writing_operators = query(OPERATORS)?.iter().map(|row| text(row, 0)).collect();
+        for row in query(SYSTEM_FUNCTIONS)? {
+            catalog.system_functions.insert(text(&row, 0));
+        }
+        for row in query(OPERATORS)? {
+            if truth(&row, 1) {
+                catalog.writing_operators.insert(text(&row, 0));
+            }
+            catalog.operators.insert(text(&row, 0));
+        }
+        add_rules_of_rows(&mut catalog, query)?;
         for row in query(TRIGGERS)? {
             add_trigger(&mut catalog, &row);
         }
@@ -259,7 +382,44 @@ fn relation(row: &[Option<String>]) -> Relation {
         selectable: truth(row, 12),
         only_key: truth(row, 13),
         calls_writing: truth(row, 11),
+        calls: false,
+        checks: Vec::new(),
+        uniqueness: Vec::new(),
     }
+}
+
+/// Adds what writing a row depends on: conditions, other rows, and functions.
+fn add_rules_of_rows<E>(
+    catalog: &mut Catalog,
+    query: &mut dyn FnMut(&str) -> Result<Rows, E>,
+) -> Result<(), E> {
+    let names = |row: &[Option<String>], place: usize| -> BTreeSet<String> {
+        serde_json::from_str(&text(row, place)).unwrap_or_default()
+    };
+    for row in query(CHECKS)? {
+        if let Some(id) = catalog.resolve(Some(&text(&row, 0)), &text(&row, 1)) {
+            let check = Check { columns: names(&row, 3), valid: truth(&row, 2) };
+            catalog.relations[id].checks.push(check);
+        }
+    }
+    for row in query(UNIQUENESS)? {
+        if let Some(id) = catalog.resolve(Some(&text(&row, 0)), &text(&row, 1)) {
+            let (columns, partial, deferrable) = (names(&row, 4), truth(&row, 2), truth(&row, 3));
+            catalog.relations[id].uniqueness.push(Uniqueness { columns, partial, deferrable });
+        }
+    }
+    for row in query(CALLS)? {
+        match (row.first().and_then(Option::as_ref), row.get(1).and_then(Option::as_ref)) {
+            (Some(schema), Some(name)) => {
+                if let Some(id) = catalog.resolve(Some(schema), name) {
+                    catalog.relations[id].calls = true;
+                }
+            }
+            (None, Some(name)) => drop(catalog.calling_types.insert(name.clone())),
+            _ => catalog.calling_casts = true,
+        }
+    }
+    Ok(())
 }
 
 /// Notes what a trigger does. The bits of `tgtype` are: 1 row, 2 before, 4 INSERT, 8 DELETE, 16 UPDATE.
@@ -362,7 +522,8 @@ fn foreign_keys(rows: &Rows) -> Vec<ForeignKey> {
 fn on_change(letter: &str) -> OnChange {
     match letter {
         "c" => OnChange::Cascade,
-        "n" | "d" => OnChange::Set,
+        "n" => OnChange::Set,
+        "d" => OnChange::SetDefault,
         _ => OnChange::Nothing,
     }
 }

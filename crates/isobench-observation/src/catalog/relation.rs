@@ -42,6 +42,33 @@ pub struct Relation {
     pub selectable: bool,
     /// True if a column's default, or a view's query, calls a function that may write to tables.
     pub calls_writing: bool,
+    /// True if writing a row may call a function that reads tables: in a default, a condition, a generated
+    /// column, an index, a policy, the key of partitions, or a column's domain.
+    pub calls: bool,
+    /// Its conditions on rows: CHECK.
+    pub checks: Vec<Check>,
+    /// Its unique indexes and exclusion constraints.
+    pub uniqueness: Vec<Uniqueness>,
+}
+
+/// A condition on the rows of a table: a CHECK constraint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Check {
+    /// The columns in it.
+    pub columns: BTreeSet<String>,
+    /// True if all rows are known to fulfil it.
+    pub valid: bool,
+}
+
+/// An index that keeps rows out because of others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Uniqueness {
+    /// Its columns; empty if it is of expressions, or excludes by something else than equality.
+    pub columns: BTreeSet<String>,
+    /// True if it only has some of the rows.
+    pub partial: bool,
+    /// True if it may be checked as late as at COMMIT.
+    pub deferrable: bool,
 }
 
 /// The kind of a relation.
@@ -99,6 +126,8 @@ pub struct Column {
     pub not_null: bool,
     /// True if letters in ASCII have their usual other case.
     pub plain_case: bool,
+    /// True if its default gives each row a value of its own: a sequence's next, or a random UUID.
+    pub fresh: bool,
 }
 
 /// True for the columns by which any table shows which version of a row there is (manual, "System
@@ -222,8 +251,10 @@ pub enum OnChange {
     Nothing,
     /// It deletes the row, or updates its columns.
     Cascade,
-    /// It sets the columns to NULL or their defaults.
+    /// It sets the columns to NULL.
     Set,
+    /// It sets the columns to their defaults, which are checked again.
+    SetDefault,
 }
 
 /// The reason that the rows of a relation can't be observed.

@@ -175,6 +175,7 @@ impl Flows {
                 sets.retain(|column| !columns.contains(column));
             }
         }
+        self.forgotten = columns;
     }
 
     /// The columns of a statement that could be left out of it: those that it writes back as they were

@@ -11,9 +11,9 @@ use std::ops::ControlFlow;
 use isobench_robustness::{Columns, Strength};
 use isobench_script::{Slot, TextPart};
 use sqlparser::ast::{
-    Assignment, AssignmentTarget, Delete, Expr, FromTable, Insert, JoinConstraint, JoinOperator, LockType,
-    NonBlock, ObjectName, OnConflictAction, OnInsert, Query, Select, SetExpr, Statement, TableFactor,
-    TableObject, TableWithJoins, Update, UpdateTableFromKind, Value, ValueWithSpan,
+    Assignment, AssignmentTarget, DataType, Delete, Expr, FromTable, Insert, JoinConstraint, JoinOperator,
+    LockType, NonBlock, ObjectName, OnConflictAction, OnInsert, Query, Select, SetExpr, Statement,
+    TableFactor, TableObject, TableWithJoins, Update, UpdateTableFromKind, Value, ValueWithSpan,
 };
 
 use super::columns::{is_wildcard, returning};
@@ -21,7 +21,7 @@ use super::condition::{conjuncts, equalities};
 use super::walk::{Node, walk};
 use super::write::assigned;
 use super::{Examiner, ident};
-use crate::catalog::{ColumnType, RelationId, RelationKind, Triggers, is_system_column};
+use crate::catalog::{ColumnType, OnChange, RelationId, RelationKind, Triggers, is_system_column};
 
 /// What a statement does with the rows of one table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +38,13 @@ pub(crate) struct Access {
     pub reads: Columns,
     /// The columns that it changes.
     pub writes: Columns,
+    /// It is certainly executed, for each row that has these values: nothing else decides which rows it
+    /// finds.
+    pub certain: bool,
+    /// Each row of the result of an ungrouped query has a row of it.
+    pub in_result: bool,
+    /// It may be as late as at COMMIT: a deferrable constraint.
+    pub deferrable: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +53,10 @@ pub(crate) enum Deed {
     Lock(Strength),
     /// The check of a foreign key, which fails if there is no row.
     Refer,
+    /// The check that no row has these values: of a unique index, or of a foreign key whose row goes.
+    Vacant,
+    /// What the action of a foreign key does to rows that refer to one that goes.
+    Cascade,
     Update,
     Insert,
     /// `ON CONFLICT DO NOTHING`.
@@ -77,6 +88,10 @@ struct Instance {
     tested: BTreeSet<String>,
     /// Columns that are equal to columns of other instances.
     links: Vec<(String, usize, String)>,
+    /// A condition requires something else as well, or may.
+    restricted: bool,
+    /// It is on the side of an outer join that may be missing.
+    nullable: bool,
 }
 
 /// The columns that a statement mentions, by the name before the dot.
@@ -85,7 +100,6 @@ struct Mentions {
     columns: BTreeSet<(Option<String>, String)>,
     /// Of `*`, and where a whole row is meant, all.
     everything: bool,
-    functions: BTreeSet<String>,
     relations: Vec<ObjectName>,
     ctes: BTreeSet<String>,
 }
@@ -106,24 +120,28 @@ impl Examiner<'_> {
 
     fn accesses_with(&self, ignores_triggers: bool) -> Result<Vec<Access>, Unknown> {
         let Ok(statement) = self.parse() else { return Err("it isn't understood".to_owned()) };
-        let mentions = self.mentions(&statement);
-        for function in &mentions.functions {
-            let facts = self.catalog.function(function);
-            if facts.reads || facts.writes {
-                return Err(format!("what function {function}() does isn't known"));
-            }
+        if let Some(gap) = self.gap(&statement) {
+            return Err(gap);
         }
+        let mentions = self.mentions(&statement);
         let (strengths, found) = (self.strengths(), Vec::new());
-        let mut found = Accesses { examiner: self, mentions: &mentions, strengths, ignores_triggers, found };
+        let top = true;
+        let mut found =
+            Accesses { examiner: self, mentions: &mentions, strengths, ignores_triggers, top, found };
         match &statement {
             Statement::Query(_) => {}
-            other => found.write(other)?,
+            other => {
+                found.write(other)?;
+                found.top = false;
+            }
         }
         let mut failed = None;
         // Each SELECT has its own tables, wherever it stands.
         let _ = walk(&statement, &mut |node| {
             let Node::Query(query) = node else { return ControlFlow::Continue(()) };
-            match found.body(query) {
+            let done = found.body(query);
+            found.top = false;
+            match done {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(why) => {
                     failed = Some(why);
@@ -213,9 +231,6 @@ impl Mentions {
                 }
             }
             Node::Expr(Expr::Wildcard(_) | Expr::QualifiedWildcard(..)) => self.everything = true,
-            Node::Expr(Expr::Function(function)) => {
-                self.functions.extend(function.name.0.last().and_then(|part| part.as_ident()).map(ident));
-            }
             _ => {}
         }
     }
@@ -242,6 +257,8 @@ struct Accesses<'e, 'a> {
     strengths: Vec<Strength>,
     /// Triggers are as if they weren't there.
     ignores_triggers: bool,
+    /// What is read now is the statement itself, and no part of it, which may not be executed.
+    top: bool,
     found: Vec<Access>,
 }
 
@@ -274,16 +291,25 @@ impl Accesses<'_, '_> {
         }
         propagate(&mut instances);
         let lock = self.lock(query)?;
+        let limited = query.limit_clause.is_some() || query.fetch.is_some();
+        let certain = !limited && self.is_certain(&instances);
         for instance in &instances {
             let locked = lock.as_ref().filter(|(of, _)| of.is_none() || *of == instance.name);
-            self.find(instance, locked.map(|(_, strength)| *strength));
+            self.find(instance, locked.map(|(_, strength)| *strength), certain);
         }
         Ok(())
     }
 
+    /// True if all rows of the only table that have the known values are certainly found.
+    fn is_certain(&self, instances: &[Instance]) -> bool {
+        self.top && matches!(instances, [only] if !only.restricted)
+    }
+
     /// The rows that a query finds in a table, locked or not.
-    fn find(&mut self, instance: &Instance, lock: Option<Strength>) {
+    fn find(&mut self, instance: &Instance, lock: Option<Strength>, certain: bool) {
         let Some(access) = self.access(instance, Deed::Read) else { return };
+        let in_result = self.top && !instance.nullable;
+        let access = Access { certain, in_result, ..access };
         match lock {
             Some(strength) => self.found.push(Access { deed: Deed::Lock(strength), ..access }),
             None => self.found.push(access),
@@ -343,13 +369,18 @@ impl Accesses<'_, '_> {
         set.extend(
             relation.columns.iter().filter(|column| column.generated).map(|column| column.name.clone()),
         );
-        instances[1..].iter().for_each(|instance| self.find(instance, None));
+        let certain = self.is_certain(&instances);
+        instances[1..].iter().for_each(|instance| self.find(instance, None, false));
         let mut values = values(self.examiner, access.table, &update.assignments);
         values.retain(|column, _| !triggers.on_update.contains(column));
-        self.parents(access.table, &values, Some(&set));
-        self.children(access.table, Some(&set));
-        let reads = read_by_triggers(&triggers, access.reads);
-        let mut access = Access { writes: Columns::These(set.clone()), reads, ..access };
+        self.parents(access.table, &values, Some(&set), false);
+        self.children(access.table, &access.equal, Some(&set))?;
+        let stays = access.equal.iter().filter(|(column, _)| !set.contains(*column));
+        let after: BTreeMap<String, Operand> =
+            stays.chain(&values).map(|(column, value)| (column.clone(), value.clone())).collect();
+        self.unique(access.table, &after, Some(&set));
+        let reads = self.read_by_checks(access.table, &set, read_by_triggers(&triggers, access.reads));
+        let mut access = Access { writes: Columns::These(set.clone()), reads, certain, ..access };
         // What is true of the row before isn't afterwards.
         let changes = |column: &&String| set.contains(*column) || is_system_column(column);
         let changed: Vec<String> = access.equal.keys().filter(changes).cloned().collect();
@@ -376,9 +407,10 @@ impl Accesses<'_, '_> {
         };
         let triggers = self.examiner.catalog.triggers(access.table);
         self.require_plain(access.table, triggers.may(|event| event.delete))?;
-        instances[1..].iter().for_each(|instance| self.find(instance, None));
-        self.children(access.table, None);
-        self.found.push(Access { writes: Columns::All, ..access });
+        let certain = self.is_certain(&instances);
+        instances[1..].iter().for_each(|instance| self.find(instance, None, false));
+        self.children(access.table, &access.equal, None)?;
+        self.found.push(Access { writes: Columns::All, certain, ..access });
         Ok(())
     }
 
@@ -423,9 +455,21 @@ impl Accesses<'_, '_> {
         let reads = match deed {
             // Which rows an index has may depend on any column.
             Deed::InsertOrUpdate if !self.examiner.partial_targets().is_empty() => Columns::All,
-            Deed::InsertOrUpdate => read_by_triggers(&triggers, self.mentions.of(Some(&own), has)),
+            Deed::InsertOrUpdate => {
+                let reads = read_by_triggers(&triggers, self.mentions.of(Some(&own), has));
+                match &writes {
+                    Columns::These(set) => self.read_by_checks(table, set, reads),
+                    Columns::All => Columns::All,
+                }
+            }
             _ => Columns::NONE,
         };
+        if let (Deed::InsertOrUpdate, Columns::These(set)) = (deed, &writes) {
+            let set = set.clone();
+            self.parents(table, &BTreeMap::new(), Some(&set), false);
+            self.children(table, &BTreeMap::new(), Some(&set))?;
+            self.unique(table, &BTreeMap::new(), Some(&set));
+        }
         let rows = insert.source.as_ref().and_then(|query| match &*query.body {
             SetExpr::Values(values) => Some(&values.rows),
             _ => None,
@@ -439,17 +483,79 @@ impl Accesses<'_, '_> {
                 })
                 .collect()
         };
+        let certain = self.top && deed == Deed::Insert && rows.is_some();
         // Rows of a query: nothing is known of their values.
         let rows: Vec<_> = rows.map_or_else(
             || vec![BTreeMap::new()],
             |rows| rows.iter().map(|values| row(&values.content)).collect(),
         );
         for equal in rows {
-            self.parents(table, &equal, None);
-            let (tested, reads, writes) = (BTreeSet::new(), reads.clone(), writes.clone());
-            self.found.push(Access { table, deed, equal, before: BTreeMap::new(), tested, reads, writes });
+            self.parents(table, &equal, None, certain);
+            let given: BTreeSet<String> = columns.iter().cloned().collect();
+            self.unique_of_new(table, &equal, &given);
+            let access = Access { writes: writes.clone(), reads: reads.clone(), equal, ..of(table, deed) };
+            self.found.push(Access { certain, ..access });
         }
         Ok(())
+    }
+
+    /// The columns that an UPDATE of these depends on, because conditions of the table have both.
+    fn read_by_checks(&self, table: RelationId, set: &BTreeSet<String>, reads: Columns) -> Columns {
+        let Columns::These(mut names) = reads else { return Columns::All };
+        let checks = self.examiner.catalog.members(table).flat_map(|member| &member.checks);
+        let again = checks.filter(|check| !check.valid || !check.columns.is_disjoint(set));
+        names.extend(again.flat_map(|check| check.columns.iter().cloned()));
+        Columns::These(names)
+    }
+
+    /// The checks of unique indexes for a row that gets these values by an UPDATE of the columns of `set`,
+    /// or by an INSERT.
+    fn unique(
+        &mut self,
+        table: RelationId,
+        values: &BTreeMap<String, Operand>,
+        set: Option<&BTreeSet<String>>,
+    ) {
+        let catalog = self.examiner.catalog;
+        for index in catalog.members(table).flat_map(|member| &member.uniqueness) {
+            let whole = !index.columns.is_empty() && !index.partial;
+            if whole && set.is_some_and(|set| index.columns.is_disjoint(set)) {
+                continue;
+            }
+            let known =
+                index.columns.iter().filter_map(|column| Some((column.clone(), values.get(column)?.clone())));
+            let reads = if whole { Columns::These(index.columns.clone()) } else { Columns::All };
+            let (equal, deferrable) = (known.collect(), index.deferrable);
+            let access = Access { equal, reads, deferrable, ..of(table, Deed::Vacant) };
+            if !self.found.contains(&access) {
+                self.found.push(access);
+            }
+        }
+    }
+
+    /// The same for a new row; `given` are the columns that the INSERT names. Values of their own can't
+    /// have been another row's.
+    fn unique_of_new(
+        &mut self,
+        table: RelationId,
+        values: &BTreeMap<String, Operand>,
+        given: &BTreeSet<String>,
+    ) {
+        let before = self.found.len();
+        self.unique(table, values, None);
+        let relation = &self.examiner.catalog.relations[table];
+        let fresh: BTreeSet<String> = relation
+            .columns
+            .iter()
+            .filter(|column| column.fresh && !given.contains(&column.name))
+            .map(|column| column.name.clone())
+            .collect();
+        let fresh_value = |access: &Access| match &access.reads {
+            Columns::These(columns) => !columns.is_disjoint(&fresh),
+            Columns::All => false,
+        };
+        let added = self.found.split_off(before);
+        self.found.extend(added.into_iter().filter(|access| !fresh_value(access)));
     }
 
     /// Refuses tables of which writing isn't what the statement says.
@@ -474,6 +580,7 @@ impl Accesses<'_, '_> {
         table: RelationId,
         values: &BTreeMap<String, Operand>,
         set: Option<&BTreeSet<String>>,
+        certain: bool,
     ) {
         let catalog = self.examiner.catalog;
         for key in &catalog.foreign_keys {
@@ -483,25 +590,57 @@ impl Accesses<'_, '_> {
                 continue;
             }
             let pairs = key.referenced_columns.iter().zip(&key.columns);
-            let equal =
+            let equal: BTreeMap<String, Operand> =
                 pairs.filter_map(|(parent, own)| Some((parent.clone(), values.get(own)?.clone()))).collect();
-            self.found.push(Access {
-                table: referenced,
-                deed: Deed::Refer,
-                equal,
-                before: BTreeMap::new(),
-                tested: BTreeSet::new(),
-                reads: Columns::These(key.referenced_columns.iter().cloned().collect()),
-                writes: Columns::NONE,
-            });
+            // NULLs aren't checked.
+            let certain = certain && key.valid && equal.len() == key.columns.len();
+            let reads = Columns::These(key.referenced_columns.iter().cloned().collect());
+            let deferrable = key.deferrable;
+            self.found.push(Access { equal, reads, certain, deferrable, ..of(referenced, Deed::Refer) });
         }
     }
 
-    /// What foreign keys do to other rows when rows of a table are deleted, or these columns change.
-    fn children(&mut self, table: RelationId, set: Option<&BTreeSet<String>>) {
-        for child in self.examiner.catalog.cascades(table, set) {
-            self.found.push(anything(child, Deed::Update));
+    /// What foreign keys check and do when rows of a table with these values are deleted, or the columns of
+    /// `set` change.
+    fn children(
+        &mut self,
+        table: RelationId,
+        values: &BTreeMap<String, Operand>,
+        set: Option<&BTreeSet<String>>,
+    ) -> Result<(), Unknown> {
+        let catalog = self.examiner.catalog;
+        let changed = catalog.cascades(table, set);
+        for key in &catalog.foreign_keys {
+            let Some((referenced, referencing)) = catalog.ends(key) else { continue };
+            let own = referenced == table
+                && set.is_none_or(|set| key.referenced_columns.iter().any(|column| set.contains(column)));
+            let pairs = key.columns.iter().zip(&key.referenced_columns);
+            let equal = pairs.filter_map(|(child, parent)| {
+                Some((child.clone(), values.get(parent).filter(|_| own)?.clone()))
+            });
+            if own || changed.contains(&referenced) {
+                self.found.push(Access {
+                    equal: equal.collect(),
+                    reads: Columns::These(key.columns.iter().cloned().collect()),
+                    deferrable: key.deferrable,
+                    ..of(referencing, Deed::Vacant)
+                });
+            }
+            let defaults = [key.on_delete, key.on_update].contains(&OnChange::SetDefault);
+            if defaults && changed.contains(&referencing) {
+                let reads = Columns::These(key.referenced_columns.iter().cloned().collect());
+                self.found.push(Access { reads, ..of(referenced, Deed::Refer) });
+            }
         }
+        for child in changed {
+            let fires = self.examiner.catalog.triggers(child).may(|event| event.update || event.delete);
+            self.require_plain(child, fires)?;
+            if let Some(member) = catalog.members(child).find(|member| member.calls) {
+                return Err(format!("rows of {} that change with it may call functions", member.qualified()));
+            }
+            self.found.push(anything(child, Deed::Cascade));
+        }
+        Ok(())
     }
 
     /// What is done with the rows of an instance; `None` if it isn't a table.
@@ -510,7 +649,7 @@ impl Accesses<'_, '_> {
         let reads = self.mentions.of(instance.name.as_deref(), |column| relation.column(column).is_some());
         let table = self.examiner.catalog.root(instance.relation?);
         let (equal, tested) = (instance.equal.clone(), instance.tested.clone());
-        Some(Access { table, deed, equal, before: BTreeMap::new(), tested, reads, writes: Columns::NONE })
+        Some(Access { equal, tested, reads, ..of(table, deed) })
     }
 
     /// The tables of a FROM, with the conditions of their joins.
@@ -533,6 +672,7 @@ impl Accesses<'_, '_> {
                         continue;
                     }
                 };
+                instances[before..].iter_mut().for_each(|instance| instance.nullable |= !both);
                 if let JoinConstraint::On(on) = constraint {
                     let first = if both { 0 } else { before };
                     self.restrict_from(instances, first, on);
@@ -549,6 +689,8 @@ impl Accesses<'_, '_> {
             equal: BTreeMap::new(),
             tested: BTreeSet::new(),
             links: Vec::new(),
+            restricted: false,
+            nullable: false,
         };
         match factor {
             TableFactor::Table { name, alias, args, .. } => {
@@ -614,7 +756,10 @@ impl Accesses<'_, '_> {
                         let table = instances[at].relation;
                         let known = table.and_then(|table| operand(self.examiner, table, &column, value));
                         match known.filter(|_| at >= first) {
-                            Some(known) => drop(instances[at].equal.entry(column).or_insert(known)),
+                            Some(known) => {
+                                let equal = instances[at].equal.entry(column).or_insert(known.clone());
+                                left_over |= *equal != known;
+                            }
                             None => left_over = true,
                         }
                     }
@@ -623,6 +768,7 @@ impl Accesses<'_, '_> {
             }
             if left_over {
                 self.test(instances, part);
+                instances.iter_mut().for_each(|instance| instance.restricted = true);
             }
         }
     }
@@ -676,6 +822,7 @@ impl Instance {
     fn loosen(&mut self) {
         self.tested.extend(std::mem::take(&mut self.equal).into_keys());
         self.tested.extend(self.links.drain(..).map(|(column, ..)| column));
+        self.nullable = true;
     }
 }
 
@@ -717,9 +864,24 @@ fn read_by_triggers(triggers: &Triggers, reads: Columns) -> Columns {
 
 /// Anything that may be done with a table.
 pub(crate) fn anything(table: RelationId, deed: Deed) -> Access {
-    let (equal, before, tested) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
     let writes = if deed == Deed::Read { Columns::NONE } else { Columns::All };
-    Access { table, deed, equal, before, tested, reads: Columns::All, writes }
+    Access { reads: Columns::All, writes, ..of(table, deed) }
+}
+
+/// Something that is done with a table, perhaps, of which nothing else is known.
+fn of(table: RelationId, deed: Deed) -> Access {
+    Access {
+        table,
+        deed,
+        equal: BTreeMap::new(),
+        before: BTreeMap::new(),
+        tested: BTreeSet::new(),
+        reads: Columns::NONE,
+        writes: Columns::NONE,
+        certain: false,
+        in_result: false,
+        deferrable: false,
+    }
 }
 
 /// The known values that an UPDATE sets columns to.
@@ -747,8 +909,8 @@ fn operand(examiner: &Examiner<'_>, table: RelationId, column: &str, value: &Exp
     };
     match value {
         Expr::Nested(inner) => return operand(examiner, table, column, inner),
-        // A cast may change what is equal, but not for the numbers and texts of keys.
-        Expr::Cast { expr: inner, .. } if is_placeholder(inner) => {
+        // A cast to a column's own type doesn't change what is equal.
+        Expr::Cast { expr: inner, data_type, .. } if is_placeholder(inner) && keeps(kind, data_type) => {
             return operand(examiner, table, column, inner);
         }
         Expr::Value(literal) => match &literal.value {
@@ -836,6 +998,25 @@ pub(super) fn computed(
         text
     };
     plain.then(|| (text(), slots))
+}
+
+/// True if a cast to a type leaves the values of columns of this type as they are.
+fn keeps(kind: ColumnType, to: &DataType) -> bool {
+    match kind {
+        ColumnType::Integer => matches!(
+            to,
+            DataType::SmallInt(None)
+                | DataType::Int2(None)
+                | DataType::Int(None)
+                | DataType::Integer(None)
+                | DataType::Int4(None)
+                | DataType::BigInt(None)
+                | DataType::Int8(None)
+        ),
+        ColumnType::Text => matches!(to, DataType::Text | DataType::Varchar(None)),
+        ColumnType::Uuid => matches!(to, DataType::Uuid),
+        _ => false,
+    }
 }
 
 fn is_placeholder(expr: &Expr) -> bool {

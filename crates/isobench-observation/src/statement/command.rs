@@ -121,3 +121,70 @@ pub(crate) fn prepares_transaction(text: &Text<'_>, range: &std::ops::Range<usiz
 pub(crate) fn sets_savepoint(text: &Text<'_>, range: &std::ops::Range<usize>) -> bool {
     word(&text.tokens[range.clone()], 0) == "savepoint"
 }
+
+/// What a statement does with a savepoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mark {
+    /// `SAVEPOINT`.
+    Set,
+    /// `ROLLBACK TO`.
+    RollBack,
+}
+
+/// The savepoint that a statement sets, or to which it rolls back.
+pub(crate) fn savepoint(text: &Text<'_>, range: &std::ops::Range<usize>) -> Option<(Mark, String)> {
+    let tokens = &text.tokens[range.clone()];
+    let mark = match word(tokens, 0).as_str() {
+        "savepoint" => Mark::Set,
+        "rollback" | "abort" if tokens.iter().any(|token| token.is("to")) => Mark::RollBack,
+        _ => return None,
+    };
+    Some((mark, tokens.iter().rev().find_map(Placed::name).unwrap_or_default()))
+}
+
+/// True if a statement ends a transaction and begins another one: `COMMIT AND CHAIN`.
+pub(crate) fn chains(text: &Text<'_>, range: &std::ops::Range<usize>) -> bool {
+    let tokens = &text.tokens[range.clone()];
+    let chain = tokens.iter().position(|token| token.is("chain"));
+    chain.is_some_and(|place| place > 0 && !tokens[place - 1].is("no"))
+}
+
+/// True if a statement may change which tables and functions names mean, or how SQL is read, in later
+/// statements.
+pub(crate) fn changes_meaning(text: &Text<'_>, range: &std::ops::Range<usize>) -> bool {
+    const SETTINGS: [&str; 7] = [
+        "search_path",
+        "role",
+        "authorization",
+        "session_replication_role",
+        "row_security",
+        "standard_conforming_strings",
+        "transform_null_equals",
+    ];
+    const OBJECTS: [&str; 14] = [
+        "function",
+        "procedure",
+        "routine",
+        "operator",
+        "cast",
+        "trigger",
+        "rule",
+        "policy",
+        "domain",
+        "type",
+        "aggregate",
+        "schema",
+        "extension",
+        "database",
+    ];
+    let tokens = &text.tokens[range.clone()];
+    let has = |words: &[&str]| {
+        tokens.iter().filter_map(Placed::name).any(|name| words.contains(&name.to_ascii_lowercase().as_str()))
+    };
+    match word(tokens, 0).as_str() {
+        "set" => has(&SETTINGS) || has(&["schema"]),
+        "reset" | "discard" => has(&SETTINGS) || has(&["all"]),
+        "create" | "alter" | "drop" | "import" => has(&OBJECTS),
+        _ => has(&["set_config"]),
+    }
+}

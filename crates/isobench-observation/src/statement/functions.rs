@@ -18,8 +18,12 @@ impl Examiner<'_> {
     pub(super) fn calls(&mut self) {
         let written = self.text.written(&self.range);
         for operator in self.catalog.writing_operators.iter().filter(|name| written.contains(name.as_str())) {
-            self.found.dark.push(Dark::Operator { name: operator.clone() });
+            self.found.dark.push(Dark::Operator { name: operator.clone(), writes: true });
             self.found.writes_anything = true;
+        }
+        let reading = self.catalog.operators.difference(&self.catalog.writing_operators);
+        for operator in reading.filter(|name| written.contains(name.as_str())) {
+            self.found.dark.push(Dark::Operator { name: operator.clone(), writes: false });
         }
         let mut seen = BTreeSet::new();
         for place in self.range.clone() {
@@ -31,7 +35,6 @@ impl Examiner<'_> {
             let called = matches!(next, Some(Token::LParen)) && !before.is_some_and(|token| token.is("into"));
             // `t.f` calls f(t) if there is no such column.
             let as_column = before.is_some_and(|token| token.token.token == Token::Period)
-                && facts.writes
                 && !self.catalog.relations.iter().any(|relation| relation.column(&name).is_some());
             if (called || as_column) && (facts.writes || facts.reads) && seen.insert(name.clone()) {
                 self.found.writes_anything |= facts.writes;
@@ -49,7 +52,8 @@ impl Examiner<'_> {
             let Some((first, place)) = parts.first().copied() else { continue };
             let end = parts.last().map_or(place, |(_, place)| *place) + 1;
             let function = self.range.contains(&end) && self.text.tokens[end].token.token == Token::LParen;
-            let cte = parts.len() == 1 && ctes.contains(&ident(first));
+            // Where a WITH query has the name of a table, either may be meant.
+            let cte = parts.len() == 1 && ctes.contains(&ident(first)) && self.resolved(name).is_none();
             if function || cte || self.handled.contains(&place) || !noted.insert(name.to_string()) {
                 continue;
             }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use isobench_script::Slot;
 use sqlparser::ast::{
-    AssignmentTarget, DataType, Expr, FromTable, Query, SelectItem, SetExpr, Statement, TableFactor,
-    TableWithJoins, Update, UpdateTableFromKind, Value,
+    AssignmentTarget, DataType, Expr, FromTable, GroupByExpr, Query, SelectItem, SetExpr, Statement,
+    TableFactor, TableWithJoins, Update, UpdateTableFromKind, Value,
 };
 use sqlparser::tokenizer::Token;
 
@@ -38,6 +38,8 @@ pub(crate) struct Passage {
     pub outputs: Vec<Counted>,
     /// Those that it mentions to set them to what follows from themselves.
     pub kept_up: Counted,
+    /// Which rows its result has, and how many, doesn't depend on the values of its columns.
+    pub plain: bool,
     /// The columns that it sets to a variable's value as it is.
     pub assigns: Vec<(String, Slot)>,
     /// The only row that it can find: the table, and what the columns of its key must be equal to.
@@ -82,6 +84,9 @@ impl Examiner<'_> {
         passage.takes = self.takes(&passage.verb);
         passage.writes = self.may_write();
         let Ok(statement) = self.parse() else { return passage };
+        if self.shadows_tables(&statement) {
+            return passage;
+        }
         passage.uses = self.uses(&statement);
         passage.outputs = outputs(&statement);
         match &statement {
@@ -111,6 +116,8 @@ impl Examiner<'_> {
     fn of_query(&self, query: &Query, passage: &mut Passage) {
         match &*query.body {
             SetExpr::Select(select) => {
+                let ungrouped = matches!(&select.group_by, GroupByExpr::Expressions(by, _) if by.is_empty());
+                passage.plain = query.order_by.is_none() && select.distinct.is_none() && ungrouped;
                 let names = self.names(&select.from);
                 passage.gives = self.given(&select.projection, &names);
                 passage.row = self.row(select.selection.as_ref(), &names);

@@ -244,6 +244,7 @@ fn read_relation(fields: &[&str]) -> Relation {
             generated: false,
             not_null,
             plain_case: kind == ColumnType::Text,
+            fresh: false,
         }
     };
     let bits = |text: &str| {
@@ -276,6 +277,9 @@ fn read_relation(fields: &[&str]) -> Relation {
         selectable: true,
         calls_writing: fields[12] == "true",
         only_key: fields.get(13) == Some(&"true"),
+        calls: false,
+        checks: Vec::new(),
+        uniqueness: Vec::new(),
     }
 }
 
@@ -303,6 +307,7 @@ fn on_change(text: &str) -> OnChange {
     match text {
         "Cascade" => OnChange::Cascade,
         "Set" => OnChange::Set,
+        "SetDefault" => OnChange::SetDefault,
         _ => OnChange::Nothing,
     }
 }

@@ -1,0 +1,432 @@
+//! The forms of statements that are understood completely: for which isobench knows all that they read
+//! and write.
+//!
+//! The list is of what is allowed. All else is a gap: the statement may read and write anything. The
+//! reader of accesses ([`super::accesses`]) answers only for statements without a gap.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{
+    Cte, Delete, Expr, GroupByExpr, Insert, JoinConstraint, JoinOperator, LimitClause, ObjectName, Query,
+    Select, SelectItem, SetExpr, Statement, TableAlias, TableFactor, TableWithJoins, Update,
+    UpdateTableFromKind,
+};
+use sqlparser::tokenizer::Token;
+
+use super::walk::{Node, walk};
+use super::{Examiner, ident};
+use crate::catalog::{Inheritance, RelationId, RelationKind};
+
+/// The system's catalogs and views whose rows change with what transactions do.
+const CHANGING_CATALOGS: [&str; 8] = [
+    "pg_cursors",
+    "pg_largeobject",
+    "pg_largeobject_metadata",
+    "pg_locks",
+    "pg_prepared_statements",
+    "pg_prepared_xacts",
+    "pg_sequences",
+    "pg_class",
+];
+
+/// Operators that SQL calls without naming them: in `IN`, `BETWEEN`, `LIKE`, `ORDER BY`, `DISTINCT`, keys.
+const UNNAMED_OPERATORS: [&str; 10] = ["=", "<>", "<", ">", "<=", ">=", "~~", "!~~", "~~*", "!~~*"];
+
+impl Examiner<'_> {
+    /// Why the statement isn't understood completely; `None` if it is.
+    pub(super) fn gap(&self, statement: &Statement) -> Option<String> {
+        self.call().or_else(|| self.form(statement)).or_else(|| self.shadow(statement))
+    }
+
+    /// What the statement may call that may read or write tables: by its tokens, so that no place where
+    /// SQL allows a call is forgotten.
+    fn call(&self) -> Option<String> {
+        let catalog = self.catalog;
+        if catalog.calling_casts {
+            return Some("a cast may call a function of a user".to_owned());
+        }
+        let written = self.text.written(&self.range);
+        if !catalog.standard_strings && written.contains('\\') {
+            return Some("backslashes are part of its strings".to_owned());
+        }
+        let named = |operator: &&String| {
+            written.contains(operator.as_str()) || UNNAMED_OPERATORS.contains(&operator.as_str())
+        };
+        if let Some(operator) = catalog.operators.iter().find(named) {
+            return Some(format!("operator {operator} may call a function of a user"));
+        }
+        self.range.clone().find_map(|place| self.call_at(place))
+    }
+
+    fn call_at(&self, place: usize) -> Option<String> {
+        let name = self.text.tokens[place].name()?;
+        if self.catalog.calling_types.contains(&name) {
+            return Some(format!("type {name} calls a function of a user"));
+        }
+        let facts = self.catalog.function(&name);
+        let system = self.catalog.system_functions.contains(&name);
+        if !(facts.reads || facts.writes || system) {
+            return None;
+        }
+        let next = self.range.contains(&(place + 1)).then(|| &self.text.tokens[place + 1].token.token);
+        // `t.f` calls f(t) where t has no such column.
+        let after_dot =
+            place.checked_sub(1).is_some_and(|before| self.text.tokens[before].token.token == Token::Period)
+                && self.catalog.relations.iter().any(|relation| {
+                    relation.kind != RelationKind::System && relation.column(&name).is_none()
+                });
+        (matches!(next, Some(Token::LParen)) || after_dot && facts.reads)
+            .then(|| format!("isobench doesn't know what function {name}() reads and writes"))
+    }
+
+    /// A WITH query that has the name of a table: which of both a name means depends on where it stands.
+    fn shadow(&self, statement: &Statement) -> Option<String> {
+        let named = named_queries(statement);
+        let shadows = |name: &&String| self.catalog.resolve(None, name).is_some();
+        named.iter().find(shadows).map(|name| format!("its WITH query {name} has the name of a table"))
+    }
+
+    /// True if a WITH query of the statement has the name of a table.
+    pub(super) fn shadows_tables(&self, statement: &Statement) -> bool {
+        self.shadow(statement).is_some()
+    }
+
+    /// A part of the statement that isn't on the list.
+    fn form(&self, statement: &Statement) -> Option<String> {
+        let mut found = match statement {
+            Statement::Query(_) => None,
+            Statement::Insert(insert) => self.insert_form(insert),
+            Statement::Update(update) => self.update_form(update),
+            Statement::Delete(delete) => self.delete_form(delete),
+            _ => Some(unlisted("this kind of statement")),
+        };
+        if found.is_some() {
+            return found;
+        }
+        let _ = walk(statement, &mut |node| {
+            found = match node {
+                Node::Query(query) => self.query_form(query),
+                Node::Select(select) => self.select_form(select),
+                Node::Expr(expr) => expression_form(expr),
+                Node::QueryEnd | Node::SelectEnd | Node::Relation(_) => None,
+            };
+            if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        found
+    }
+
+    fn query_form(&self, query: &Query) -> Option<String> {
+        let Query { with, body, limit_clause, for_clause, settings, format_clause, pipe_operators, .. } =
+            query;
+        if for_clause.is_some() || settings.is_some() || format_clause.is_some() || !pipe_operators.is_empty()
+        {
+            return Some(unlisted("a clause of its query"));
+        }
+        if let Some(LimitClause::OffsetCommaLimit { .. }) = limit_clause {
+            return Some(unlisted("its LIMIT"));
+        }
+        let named = |cte: &Cte| cte.from.is_some() || cte.alias.at.is_some();
+        if with.as_ref().is_some_and(|with| with.cte_tables.iter().any(named)) {
+            return Some(unlisted("its WITH"));
+        }
+        self.body_form(body)
+    }
+
+    fn body_form(&self, body: &SetExpr) -> Option<String> {
+        match body {
+            SetExpr::Select(_) | SetExpr::Query(_) | SetExpr::Values(_) => None,
+            SetExpr::SetOperation { left, right, .. } => {
+                self.body_form(left).or_else(|| self.body_form(right))
+            }
+            SetExpr::Insert(Statement::Insert(insert)) => self.insert_form(insert),
+            SetExpr::Update(Statement::Update(update)) => self.update_form(update),
+            SetExpr::Delete(Statement::Delete(delete)) => self.delete_form(delete),
+            _ => Some(unlisted("a part of its query")),
+        }
+    }
+
+    fn select_form(&self, select: &Select) -> Option<String> {
+        let plain = select.optimizer_hints.is_empty()
+            && select.select_modifiers.is_none()
+            && select.top.is_none()
+            && select.exclude.is_none()
+            && select.into.is_none()
+            && select.lateral_views.is_empty()
+            && select.prewhere.is_none()
+            && select.connect_by.is_empty()
+            && select.cluster_by.is_empty()
+            && select.distribute_by.is_empty()
+            && select.sort_by.is_empty()
+            && select.qualify.is_none()
+            && select.value_table_mode.is_none();
+        let grouped = match &select.group_by {
+            GroupByExpr::All(_) => false,
+            GroupByExpr::Expressions(_, modifiers) => modifiers.is_empty(),
+        };
+        if !plain || !grouped {
+            return Some(unlisted("a clause of its SELECT"));
+        }
+        let listed = |item: &SelectItem| match item {
+            SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. } => true,
+            SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..) => true,
+            SelectItem::ExprWithAliases { .. } => false,
+        };
+        if !select.projection.iter().all(listed) {
+            return Some(unlisted("an output column"));
+        }
+        self.from_form(&select.from)
+    }
+
+    fn from_form(&self, from: &[TableWithJoins]) -> Option<String> {
+        from.iter().find_map(|table| {
+            let joins = || table.joins.iter();
+            let operator = |operator: &JoinOperator| {
+                let constraint = match operator {
+                    JoinOperator::Join(constraint)
+                    | JoinOperator::Inner(constraint)
+                    | JoinOperator::Left(constraint)
+                    | JoinOperator::LeftOuter(constraint)
+                    | JoinOperator::Right(constraint)
+                    | JoinOperator::RightOuter(constraint)
+                    | JoinOperator::FullOuter(constraint)
+                    | JoinOperator::CrossJoin(constraint) => constraint,
+                    _ => return Some(unlisted("a join")),
+                };
+                match constraint {
+                    JoinConstraint::On(_)
+                    | JoinConstraint::Using(_)
+                    | JoinConstraint::Natural
+                    | JoinConstraint::None => None,
+                }
+            };
+            self.factor_form(&table.relation)
+                .or_else(|| joins().find_map(|join| self.factor_form(&join.relation)))
+                .or_else(|| joins().find_map(|join| operator(&join.join_operator)))
+        })
+    }
+
+    fn factor_form(&self, factor: &TableFactor) -> Option<String> {
+        match factor {
+            TableFactor::Table {
+                name,
+                alias,
+                args,
+                with_hints,
+                version,
+                with_ordinality: _,
+                partitions,
+                json_path,
+                sample,
+                index_hints,
+            } => {
+                let plain = with_hints.is_empty()
+                    && version.is_none()
+                    && partitions.is_empty()
+                    && json_path.is_none()
+                    && sample.is_none()
+                    && index_hints.is_empty();
+                if !plain {
+                    return Some(unlisted("a clause of a table"));
+                }
+                let renames = |alias: &TableAlias| !alias.columns.is_empty() || alias.at.is_some();
+                match self.resolved(name).filter(|_| args.is_none()) {
+                    Some(_) if alias.as_ref().is_some_and(renames) => {
+                        Some(format!("the alias of {name} renames its columns"))
+                    }
+                    Some(relation) => self.relation_form(relation),
+                    None => None,
+                }
+            }
+            TableFactor::Derived { sample: None, .. }
+            | TableFactor::Function { .. }
+            | TableFactor::UNNEST { .. } => None,
+            TableFactor::NestedJoin { table_with_joins, alias: None } => {
+                self.from_form(std::slice::from_ref(&**table_with_joins))
+            }
+            _ => Some(unlisted("an item of FROM")),
+        }
+    }
+
+    /// What of a table isn't known though a statement names it.
+    fn relation_form(&self, relation: RelationId) -> Option<String> {
+        let found = &self.catalog.relations[relation];
+        let name = found.qualified();
+        if found.kind == RelationKind::System {
+            let changes =
+                CHANGING_CATALOGS.contains(&found.name.as_str()) || found.name.starts_with("pg_stat");
+            return changes.then(|| format!("{name} changes with what other transactions do"));
+        }
+        let several = |other: &crate::catalog::Relation| other.inheritance == Inheritance::Several;
+        let inherits = matches!(
+            found.inheritance,
+            Inheritance::Parent | Inheritance::Child { .. } | Inheritance::Several
+        );
+        if inherits && self.catalog.relations.iter().any(several) {
+            return Some(format!("{name} has to do with tables that inherit from several"));
+        }
+        self.catalog.members(relation).find_map(|member| {
+            let kind = matches!(member.kind, RelationKind::Table | RelationKind::Partitioned);
+            match () {
+                () if member.row_security => Some(format!("policies decide which rows of {name} it sees")),
+                () if !kind => Some(format!("{} isn't a table", member.qualified())),
+                () => None,
+            }
+        })
+    }
+
+    fn insert_form(&self, insert: &Insert) -> Option<String> {
+        let plain = insert.optimizer_hints.is_empty()
+            && insert.or.is_none()
+            && !insert.ignore
+            && !insert.overwrite
+            && insert.assignments.is_empty()
+            && insert.partitioned.is_none()
+            && insert.after_columns.is_empty()
+            && !insert.has_table_keyword
+            && insert.output.is_none()
+            && !insert.replace_into
+            && insert.priority.is_none()
+            && insert.insert_alias.is_none()
+            && insert.settings.is_none()
+            && insert.format_clause.is_none()
+            && insert.multi_table_into_clauses.is_empty();
+        if !plain {
+            return Some(unlisted("a clause of its INSERT"));
+        }
+        let sqlparser::ast::TableObject::TableName(name) = &insert.table else {
+            return Some(unlisted("its table"));
+        };
+        self.target_form(name)
+    }
+
+    fn update_form(&self, update: &Update) -> Option<String> {
+        let Update { optimizer_hints, table, from, output, or, order_by, limit, .. } = update;
+        let plain = optimizer_hints.is_empty()
+            && output.is_none()
+            && or.is_none()
+            && order_by.is_empty()
+            && limit.is_none()
+            && table.joins.is_empty();
+        if !plain {
+            return Some(unlisted("a clause of its UPDATE"));
+        }
+        let from = match from {
+            None => &[],
+            Some(UpdateTableFromKind::AfterSet(from)) => from.as_slice(),
+            Some(UpdateTableFromKind::BeforeSet(_)) => return Some(unlisted("its FROM")),
+        };
+        self.from_form(std::slice::from_ref(table)).or_else(|| self.from_form(from)).or_else(|| {
+            let TableFactor::Table { name, .. } = &table.relation else {
+                return Some(unlisted("its table"));
+            };
+            self.target_form(name)
+        })
+    }
+
+    fn delete_form(&self, delete: &Delete) -> Option<String> {
+        let plain = delete.optimizer_hints.is_empty()
+            && delete.tables.is_empty()
+            && delete.output.is_none()
+            && delete.order_by.is_empty()
+            && delete.limit.is_none();
+        let (sqlparser::ast::FromTable::WithFromKeyword(from)
+        | sqlparser::ast::FromTable::WithoutKeyword(from)) = &delete.from;
+        let [TableWithJoins { relation: TableFactor::Table { name, .. }, joins }] = from.as_slice() else {
+            return Some(unlisted("its table"));
+        };
+        if !plain || !joins.is_empty() {
+            return Some(unlisted("a clause of its DELETE"));
+        }
+        self.from_form(from)
+            .or_else(|| self.from_form(delete.using.as_deref().unwrap_or_default()))
+            .or_else(|| self.target_form(name))
+    }
+
+    /// What writing a table may call.
+    fn target_form(&self, name: &ObjectName) -> Option<String> {
+        let Some(relation) = self.resolved(name) else {
+            return Some(format!("{name} isn't a table that is known"));
+        };
+        if let Some(gap) = self.relation_form(relation) {
+            return Some(gap);
+        }
+        self.catalog.members(relation).find(|member| member.calls).map(|member| {
+            let table = member.qualified();
+            format!("a default, a condition, an index or a policy of {table} may call a function of a user")
+        })
+    }
+}
+
+/// The names of a statement's WITH queries, at any depth.
+fn named_queries(statement: &Statement) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    let _ = walk(statement, &mut |node| {
+        if let Node::Query(query) = node {
+            let all = query.with.iter().flat_map(|with| &with.cte_tables);
+            names.extend(all.map(|cte| ident(&cte.alias.name)));
+        }
+        ControlFlow::Continue(())
+    });
+    names
+}
+
+fn unlisted(part: &str) -> String {
+    format!("isobench doesn't know {part}")
+}
+
+/// An expression that isn't on the list.
+fn expression_form(expr: &Expr) -> Option<String> {
+    match expr {
+        Expr::Identifier(_)
+        | Expr::CompoundIdentifier(_)
+        | Expr::IsFalse(_)
+        | Expr::IsNotFalse(_)
+        | Expr::IsTrue(_)
+        | Expr::IsNotTrue(_)
+        | Expr::IsNull(_)
+        | Expr::IsNotNull(_)
+        | Expr::IsUnknown(_)
+        | Expr::IsNotUnknown(_)
+        | Expr::IsDistinctFrom(..)
+        | Expr::IsNotDistinctFrom(..)
+        | Expr::InList { .. }
+        | Expr::InSubquery { .. }
+        | Expr::Between { .. }
+        | Expr::BinaryOp { .. }
+        | Expr::Like { .. }
+        | Expr::ILike { .. }
+        | Expr::SimilarTo { .. }
+        | Expr::AnyOp { .. }
+        | Expr::AllOp { .. }
+        | Expr::UnaryOp { .. }
+        | Expr::Cast { .. }
+        | Expr::AtTimeZone { .. }
+        | Expr::Extract { .. }
+        | Expr::Ceil { .. }
+        | Expr::Floor { .. }
+        | Expr::Position { .. }
+        | Expr::Substring { .. }
+        | Expr::Trim { .. }
+        | Expr::Overlay { .. }
+        | Expr::Collate { .. }
+        | Expr::Nested(_)
+        | Expr::Value(_)
+        | Expr::TypedString(_)
+        | Expr::Function(_)
+        | Expr::Case { .. }
+        | Expr::Exists { .. }
+        | Expr::Subquery(_)
+        | Expr::Tuple(_)
+        | Expr::Array(_)
+        | Expr::Interval(_)
+        | Expr::Wildcard(_)
+        | Expr::QualifiedWildcard(..) => None,
+        // An element of an array or a field of a value: `(t).f` may call f(t).
+        Expr::CompoundFieldAccess { root, .. } => match &**root {
+            Expr::Identifier(_) | Expr::CompoundIdentifier(_) => None,
+            _ => Some(unlisted("a field of a value")),
+        },
+        _ => Some(unlisted("an expression")),
+    }
+}
