@@ -13,7 +13,7 @@ use crate::deadlocks;
 use crate::decision::Decision;
 use crate::hints::hints;
 use crate::reason::{Dependency, Reason, mixed, reason, steps};
-use crate::shown::Shown;
+use crate::shown::{Executed, Shown};
 use crate::twice::Twice;
 
 /// The value of the member `format` of the JSON.
@@ -46,7 +46,7 @@ pub struct Advice {
     /// Changes of scripts with which lower levels do, the fewest first.
     pub changes: Vec<ChangeSet>,
     /// True if something went wrong at levels that should be enough, in interleavings that were tried or
-    /// in the recorded histories: the model is wrong somewhere, and nothing is proved.
+    /// in the recorded histories: the model is wrong somewhere, and all scripts have to be serializable.
     pub contradicted: bool,
     /// Dependencies in the recorded histories that don't follow from what is known of the statements:
     /// that is wrong there, and nothing is proved.
@@ -65,16 +65,18 @@ pub struct Advice {
 pub struct Transaction {
     /// The script.
     pub script: String,
-    /// The lowest level at which nothing wrong was shown, nor is possible but for [`Advice::unshown`].
-    pub level: Level,
-    /// The lowest level that is proved, if all statements are known.
-    pub proved: Level,
+    /// The level that is enough; null: none is proved to be.
+    pub level: Option<Level>,
+    /// A lower level at which nothing wrong was shown; null if there is none.
+    pub passed: Option<Passed>,
     /// How sure the level is.
     pub status: Status,
     /// Why a lower level isn't enough; null at read committed.
     pub below: Option<Reason>,
     /// Higher levels that wouldn't be safe, because of locks that are older than snapshots.
     pub higher: Vec<Reason>,
+    /// What may go wrong at every level; null if nothing may.
+    pub at_every_level: Option<Reason>,
     /// Statements of which isn't known what they read and write.
     pub unknown: Vec<UnknownStatement>,
 }
@@ -86,10 +88,23 @@ pub enum Status {
     /// Proved for these statements: no schedule of these transactions can end otherwise than one
     /// after another.
     Proved,
-    /// Nothing wrong was shown, but it isn't proved.
-    Undecided,
+    /// The model was contradicted, so that only the server's promise for serializable transactions holds.
+    Promised,
+    /// No level is proved.
+    Unproved,
     /// Something wrong was shown at serializable, too.
     Unsafe,
+}
+
+/// A level at which nothing wrong was shown, and that isn't proved.
+#[derive(Debug, Clone, Serialize)]
+pub struct Passed {
+    /// The level.
+    pub level: Level,
+    /// The interleavings of all scripts that were executed at such levels.
+    pub interleavings: u64,
+    /// The transactions that were measured and judged at such levels; null if none were.
+    pub transactions: Option<u64>,
 }
 
 /// A statement of which isn't known what it reads and writes.
@@ -165,36 +180,39 @@ impl Advice {
                 })
             })
         };
-        // What was tried at the levels that are proved was wrong.
-        let reaches = |levels: &Vec<Level>| levels.iter().zip(&decision.proved.levels).all(|(a, b)| a >= b);
-        let contradicted = decision.refuted.as_ref().is_some_and(|(levels, _)| reaches(levels));
-        let all_known = templates.branching.is_empty()
-            && templates.statements.iter().all(|statement| statement.unknown.is_none());
+        let contradicted = decision.contradicted;
         let transactions = programs.iter().enumerate().map(|(number, program)| {
             let level = decision.levels[number];
-            let proved = decision.proved.levels[number];
             let of_program = |shown: &&Shown| shown.program == number;
+            let unprotected = decision.unprotected.iter().find(of_program);
+            let status = match unprotected {
+                _ if decision.at_any_level.is_some() => Status::Unsafe,
+                Some(shown) if matches!(shown.executed, Executed::Shown(_)) => Status::Unsafe,
+                Some(_) => Status::Unproved,
+                None if contradicted => Status::Promised,
+                None => Status::Proved,
+            };
+            let passed = decision.passed.as_ref().filter(|passed| passed.levels[number] < level);
             Transaction {
                 script: program.name.clone(),
-                level,
-                proved,
-                status: match () {
-                    () if decision.at_any_level.is_some() => Status::Unsafe,
-                    () if all_known && decision.possible.is_empty() && !contradicted => Status::Proved,
-                    () => Status::Undecided,
-                },
-                below: decision
-                    .reasons
-                    .iter()
-                    .find(of_program)
-                    .map(|shown| reason(programs, shown))
-                    .or_else(|| refuted(programs, decision, number)),
+                level: matches!(status, Status::Proved | Status::Promised).then_some(level),
+                passed: passed.map(|passed| Passed {
+                    level: passed.levels[number],
+                    interleavings: passed.interleavings,
+                    transactions: None,
+                }),
+                status,
+                below: refuted(programs, decision, number).or_else(|| {
+                    let own = decision.reasons.iter().filter(of_program);
+                    own.filter(|shown| shown.level() < level).map(|shown| reason(programs, shown)).next()
+                }),
                 higher: decision
                     .harmful
                     .iter()
-                    .filter(of_program)
+                    .filter(|shown| shown.program == number && shown.level() > level)
                     .map(|shown| reason(programs, shown))
                     .collect(),
+                at_every_level: unprotected.map(|shown| reason(programs, shown)),
                 unknown: unknown(number).collect(),
             }
         });
@@ -206,7 +224,7 @@ impl Advice {
         });
         Advice {
             format: FORMAT,
-            version: 1,
+            version: 2,
             tables: templates.tables.iter().filter(|table| !table.starts_with(INPUTS)).cloned().collect(),
             transactions: transactions.collect(),
             twice: Vec::new(),
@@ -225,30 +243,68 @@ impl Advice {
         }
     }
 
-    /// The levels as an allocation.
+    /// The levels as an allocation; where none is proved, the highest one.
     pub fn allocation(&self) -> Allocation {
-        let levels = self.transactions.iter().map(|one| (one.script.as_str(), one.level));
+        let levels = self.transactions.iter().map(|one| (one.script.as_str(), one.at()));
         allocation(&levels.collect::<Vec<_>>())
     }
 
-    /// Takes the levels that are proved, because recorded histories at lower ones, which trying had found
-    /// nothing against, have anomalies. `seen` says how many.
-    pub fn raise(&mut self, seen: &str) {
-        let all_known = self.transactions.iter().all(|one| one.unknown.is_empty());
+    /// The lower levels at which nothing wrong was shown, as an allocation; `None` if there are none.
+    pub fn passed(&self) -> Option<Allocation> {
+        let levels = self.transactions.iter().map(|one| {
+            let passed = one.passed.as_ref().map(|passed| passed.level);
+            (one.script.as_str(), passed.unwrap_or(one.at()))
+        });
+        let any = self.transactions.iter().any(|one| one.passed.is_some());
+        any.then(|| allocation(&levels.collect::<Vec<_>>()))
+    }
+
+    /// Notes what was measured at the lower levels at which nothing wrong had been shown: so many judged
+    /// transactions, or what went wrong.
+    pub fn note_passed(&mut self, measured: Result<u64, &str>) {
         for one in &mut self.transactions {
-            if one.level < one.proved {
-                let theory = self.unshown.iter().map(|unshown| &unshown.theory);
-                let own = theory.filter(|steps| steps.first().is_some_and(|step| step.contains(&one.script)));
-                one.below = Some(Reason {
-                    theory: own.take(1).flatten().cloned().collect(),
-                    measured: Some(seen.to_owned()),
-                    ..Reason::at(one.level)
-                });
-                one.level = one.proved;
+            match measured {
+                Ok(count) => {
+                    if let Some(passed) = &mut one.passed {
+                        passed.transactions = Some(count);
+                    }
+                }
+                Err(seen) => {
+                    let Some(passed) = one.passed.take() else { continue };
+                    let theory = self.unshown.iter().map(|unshown| &unshown.theory);
+                    let own =
+                        theory.filter(|steps| steps.first().is_some_and(|step| step.contains(&one.script)));
+                    one.below = Some(Reason {
+                        theory: own.take(1).flatten().cloned().collect(),
+                        measured: Some(seen.to_owned()),
+                        ..Reason::at(passed.level)
+                    });
+                }
             }
-            one.status = if all_known { Status::Proved } else { Status::Undecided };
         }
-        // These rest on the same trying, and those were decided.
+    }
+
+    /// Takes serializable for all scripts, because recorded histories at the levels that are proved have
+    /// anomalies: the model is wrong somewhere. `seen` says how many.
+    pub fn contradict(&mut self, seen: &str) {
+        self.contradicted = true;
+        for one in &mut self.transactions {
+            if let Some(level) = one.level.filter(|level| *level < Level::Serializable) {
+                one.below = Some(Reason { measured: Some(seen.to_owned()), ..Reason::at(level) });
+            }
+        }
+        self.distrust();
+    }
+
+    /// Takes back what rests on the model of the statements: what is left is the promise of the server.
+    pub(crate) fn distrust(&mut self) {
+        for one in &mut self.transactions {
+            one.level = one.level.map(|_| Level::Serializable);
+            one.passed = None;
+            if one.status == Status::Proved {
+                one.status = Status::Promised;
+            }
+        }
         self.changes.clear();
         self.unshown.clear();
     }
@@ -257,7 +313,7 @@ impl Advice {
     /// committed; at most so many.
     pub fn controls(&self, most: usize) -> Vec<Allocation> {
         let levels: Vec<(&str, Level)> =
-            self.transactions.iter().map(|one| (one.script.as_str(), one.level)).collect();
+            self.transactions.iter().map(|one| (one.script.as_str(), one.at())).collect();
         let lowered = levels.iter().enumerate().filter_map(|(place, (script, level))| {
             let lower = match level {
                 Level::Serializable => Level::RepeatableRead,
@@ -276,11 +332,17 @@ impl Advice {
         });
         lowered.take(most).collect()
     }
+}
 
-    /// The levels that are proved, as an allocation.
-    pub fn proved(&self) -> Allocation {
-        let levels = self.transactions.iter().map(|one| (one.script.as_str(), one.proved));
-        allocation(&levels.collect::<Vec<_>>())
+impl Transaction {
+    /// The level at which it is measured: where none is proved, the highest one.
+    pub(crate) fn at(&self) -> Level {
+        self.level.unwrap_or(Level::Serializable)
+    }
+
+    /// The level in words.
+    pub(crate) fn level_in_words(&self) -> String {
+        self.level.map_or_else(|| "none proved".to_owned(), |level| level.to_string())
     }
 }
 
@@ -291,7 +353,9 @@ fn refuted(programs: &[Program], decision: &Decision, program: usize) -> Option<
     let meeting: BTreeSet<&str> =
         tried.found.iter().flat_map(|wrong| &wrong.scripts).map(String::as_str).collect();
     let of_all = programs.iter().map(|program| program.name.as_str()).zip(levels.iter().copied());
-    (lower < decision.levels[program]).then(|| Reason {
+    // What goes wrong without it is no reason to raise it.
+    let meets = meeting.contains(programs[program].name.as_str());
+    (meets && lower < decision.levels[program]).then(|| Reason {
         levels: mixed(of_all.filter(|(script, _)| meeting.contains(script))),
         ..Reason::tried(lower, (**tried).clone())
     })
@@ -312,23 +376,24 @@ mod tests {
     use crate::text::answer;
 
     #[test]
-    fn what_was_measured_raises_levels_that_are_not_proved() {
-        let transaction = |script: &str, level, proved| Transaction {
+    fn a_measurement_counts_for_levels_that_passed_and_against_those_that_are_proved() {
+        let transaction = |script: &str, level, passed: Option<Level>| Transaction {
             script: script.to_owned(),
-            level,
-            proved,
-            status: Status::Undecided,
+            level: Some(level),
+            passed: passed.map(|level| Passed { level, interleavings: 32, transactions: None }),
+            status: Status::Proved,
             below: None,
             higher: Vec::new(),
+            at_every_level: None,
             unknown: Vec::new(),
         };
         let mut advice = Advice {
             format: FORMAT,
-            version: 1,
+            version: 2,
             tables: vec!["doctor".to_owned()],
             transactions: vec![
-                transaction("leave.sql", Level::ReadCommitted, Level::Serializable),
-                transaction("list.sql", Level::ReadCommitted, Level::ReadCommitted),
+                transaction("leave.sql", Level::Serializable, Some(Level::ReadCommitted)),
+                transaction("list.sql", Level::ReadCommitted, None),
             ],
             twice: Vec::new(),
             carried: Vec::new(),
@@ -341,11 +406,20 @@ mod tests {
             deadlocks: Vec::new(),
             measured: None,
         };
-        advice.raise("104 of 9,000 transactions had an anomaly");
-        assert_eq!(advice.allocation(), advice.proved());
-        let text = answer(&advice, 200);
-        let said = "serializable    unsafe at read committed, as was measured [1]: 104 of 9,000 transactions had an anomaly";
+        let mut clean = advice.clone();
+        clean.note_passed(Ok(9000));
+        let said = "leave.sql    serializable    proved; read committed passed 32 interleavings and 9,000 transactions, but \
+                    isn't proved\n";
+        let text = answer(&clean, 200);
         assert!(text.contains(said), "{text}");
-        assert!(text.contains("list.sql     read committed  proved for these statements"), "{text}");
+        let seen = "104 of 9,000 transactions had an anomaly";
+        advice.note_passed(Err(seen));
+        let text = answer(&advice, 200);
+        let said = "serializable    proved; unsafe at read committed, as was measured [1]: 104 of 9,000 transactions had an \
+                    anomaly\n";
+        assert!(text.contains(said), "{text}");
+        assert!(text.contains("list.sql     read committed  proved\n"), "{text}");
+        advice.contradict(seen);
+        assert_eq!(advice.allocation(), Allocation::uniform(Level::Serializable));
     }
 }

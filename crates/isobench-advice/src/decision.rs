@@ -6,8 +6,8 @@ use isobench_isolation::Level;
 use isobench_observation::{FirstLock, TemplateStatement, Templates};
 use isobench_result::Tried;
 use isobench_robustness::{
-    Allocated, Change, Kind, Objection, Promoted, Promoting, Promotion, Struck, allocate, decide, promote,
-    subsets,
+    Allocated, Change, Harmful, Kind, Objection, Promoted, Promoting, Promotion, Struck, allocate, decide,
+    promote, subsets,
 };
 
 use crate::change_set::{ChangeSet, Changed};
@@ -29,8 +29,6 @@ pub const MOST_EXECUTED: usize = 24;
 pub struct Question<'a> {
     /// The programs of the scripts.
     pub templates: &'a Templates,
-    /// What was struck before.
-    pub struck: Struck,
     /// The most schedules that are executed.
     pub most: usize,
 }
@@ -55,21 +53,36 @@ pub struct Possible {
     pub interleavings: u64,
 }
 
+/// Levels at which nothing wrong was shown, though theory proves them for no one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Passed {
+    /// A level for each program.
+    pub levels: Vec<Level>,
+    /// The interleavings of all scripts together that were executed there.
+    pub interleavings: u64,
+}
+
 /// What was decided.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decision {
-    /// The lowest levels that are proved to be safe, as far as all statements are known.
+    /// The lowest levels that are proved to be safe.
     pub proved: Allocated,
-    /// The lowest levels without the schedules that could not be shown.
+    /// The lowest levels without the schedules that could not be shown: those of `reasons`.
+    pub lowest: Vec<Level>,
+    /// The answer: the levels that are proved; all serializable if something wrong was shown there.
     pub levels: Vec<Level>,
-    /// For each program above read committed, what happens one level lower.
+    /// Something wrong was shown at the levels that are proved: the model is wrong somewhere.
+    pub contradicted: bool,
+    /// Lower levels at which nothing wrong was shown.
+    pub passed: Option<Passed>,
+    /// For each program above read committed in `lowest`, what happens one level lower.
     pub reasons: Vec<Shown>,
     /// The schedules that could not be shown.
     pub possible: Vec<Possible>,
-    /// What was struck.
-    pub struck: Struck,
     /// Programs for which a higher level wouldn't be safe, with what happens there.
     pub harmful: Vec<Shown>,
+    /// Programs that no level makes safe, with what may happen.
+    pub unprotected: Vec<Shown>,
     /// The highest levels that all scripts together were tried at with a wrong outcome, which theory
     /// didn't name.
     pub refuted: Option<(Vec<Level>, Box<Tried>)>,
@@ -90,8 +103,9 @@ enum Side {
 
 impl Question<'_> {
     /// Decides the levels, and executes what speaks against lower ones. At last all scripts are tried
-    /// together at these levels by `all`: there may be more to them than theory knows, such as conditions
-    /// of the user's. If something is wrong there, higher levels are taken.
+    /// together by `all`, at the lowest levels against which nothing was shown, and at those that are proved:
+    /// there may be more to them than theory knows, such as conditions of the user's. If something is wrong
+    /// at the latter, all have to be serializable.
     ///
     /// # Errors
     /// Those of `execute` and `all`.
@@ -102,23 +116,39 @@ impl Question<'_> {
     ) -> Result<Decision, E> {
         let mut decision = self.by_theory(execute)?;
         let proved = decision.proved.levels.clone();
-        let at_least = |levels: &[Level]| -> Vec<Level> {
-            levels.iter().map(|level| (*level).max(Level::RepeatableRead)).collect()
-        };
-        let in_between =
-            at_least(&decision.levels).into_iter().zip(&proved).map(|(level, most)| level.min(*most));
         let highest = vec![Level::Serializable; proved.len()];
-        let mut higher =
-            vec![decision.levels.clone(), in_between.collect(), proved.clone(), at_least(&proved), highest];
-        higher.dedup();
-        for levels in higher {
-            decision.at_any_level = None;
-            let Executed::Shown(tried) = all(&levels)? else {
-                decision.levels = levels;
-                break;
+        let lowest = decision.lowest.iter().zip(&proved).map(|(level, most)| *level.min(most));
+        let lowest: Vec<Level> = lowest.collect();
+        let in_between = lowest.iter().zip(&proved).map(|(level, most)| match level {
+            Level::Serializable => *level,
+            _ => Level::RepeatableRead.min(*most),
+        });
+        let mut lower = vec![lowest.clone(), in_between.collect()];
+        lower.dedup();
+        lower.retain(|levels| *levels != proved);
+        for levels in lower {
+            match all(&levels)? {
+                Executed::Shown(tried) => decision.refuted = Some((levels, tried)),
+                Executed::Unshown(interleavings) => {
+                    decision.passed = Some(Passed { levels, interleavings });
+                    break;
+                }
+                Executed::Untried(_) => break,
+            }
+        }
+        if let Executed::Shown(tried) = all(&proved)? {
+            decision.contradicted = true;
+            decision.passed = None;
+            decision.at_any_level = if proved == highest {
+                Some(tried.clone())
+            } else {
+                match all(&highest)? {
+                    Executed::Shown(tried) => Some(tried),
+                    _ => None,
+                }
             };
-            decision.at_any_level = Some(tried.clone());
-            decision.refuted = Some((levels, tried));
+            decision.refuted = Some((proved, tried));
+            decision.levels = highest;
         }
         Ok(decision)
     }
@@ -129,7 +159,7 @@ impl Question<'_> {
     ) -> Result<Decision, E> {
         let programs = &self.templates.programs;
         let proved = allocate(programs, &Struck::new());
-        let mut struck = self.struck.clone();
+        let mut struck = Struck::new();
         let mut possible: Vec<Possible> = Vec::new();
         // A schedule that was shown stands against levels again when these are decided anew, and whoever
         // meets at some levels shows all that they can do to each other.
@@ -188,24 +218,32 @@ impl Question<'_> {
                 }
             }
             if struck.len() == before {
-                let levels = allocated.levels;
-                let (refuted, at_any_level) = (None, None);
+                let mut unprotected = Vec::new();
+                for Harmful { program, objection, .. } in &proved.unprotected {
+                    let (program, objection) = (*program, objection.clone());
+                    let casts = casts(&objection);
+                    let executed = execute(&Execute { casts, levels: &proved.levels })?;
+                    unprotected.push(Shown { program, levels: proved.levels.clone(), objection, executed });
+                }
                 return Ok(Decision {
+                    levels: proved.levels.clone(),
                     proved,
-                    levels,
+                    lowest: allocated.levels,
+                    contradicted: false,
+                    passed: None,
                     reasons,
                     possible,
-                    struck,
                     harmful,
-                    refuted,
-                    at_any_level,
+                    unprotected,
+                    refuted: None,
+                    at_any_level: None,
                 });
             }
         }
     }
 
-    /// What happens at these levels, if it isn't only what was struck: a schedule that was shown, or
-    /// couldn't be executed. `None` if they are enough.
+    /// What may happen at these levels: a schedule that was shown, or else one that theory names. `None` if
+    /// they are proved to be enough.
     ///
     /// # Errors
     /// Those of `execute`.
@@ -215,25 +253,24 @@ impl Question<'_> {
         mut execute: impl FnMut(&Execute<'_>) -> Result<Executed, E>,
     ) -> Result<Option<Shown>, E> {
         let programs = &self.templates.programs;
-        let mut struck = self.struck.clone();
-        for _ in 0..self.most {
-            let Some(objection) = decide(programs, levels, &struck) else { return Ok(None) };
+        let (mut struck, mut first) = (Struck::new(), None);
+        for _ in 0..self.most.max(1) {
+            let Some(objection) = decide(programs, levels, &struck) else { break };
             let executed = execute(&Execute { casts: casts(&objection), levels })?;
-            if let Executed::Unshown(_) = executed {
-                struck.insert(objection.strike(programs));
-                continue;
-            }
+            let is_shown = matches!(executed, Executed::Shown(_));
+            struck.insert(objection.strike(programs));
             let program = objection.read.role.program;
-            return Ok(Some(Shown { program, levels: levels.to_vec(), objection, executed }));
+            let shown = Shown { program, levels: levels.to_vec(), objection, executed };
+            if is_shown {
+                return Ok(Some(shown));
+            }
+            first.get_or_insert(shown);
         }
-        let Some(objection) = decide(programs, levels, &struck) else { return Ok(None) };
-        let program = objection.read.role.program;
-        let executed = Executed::Untried(format!("{} schedules were tried before", self.most));
-        Ok(Some(Shown { program, levels: levels.to_vec(), objection, executed }))
+        Ok(first)
     }
 
     /// Changes of few reads with which lower levels do, the fewest first.
-    pub fn changes(&self, struck: &Struck) -> Vec<Promoted> {
+    pub fn changes(&self) -> Vec<Promoted> {
         let may = |promotion: &Promotion| {
             let statement = self.templates.statements.iter().find(|statement| statement.at == promotion.at);
             let fix = statement.and_then(|statement| statement.fixes.get(&promotion.table));
@@ -242,6 +279,7 @@ impl Question<'_> {
                 Change::Write => fix.write.is_some(),
             })
         };
+        let struck = &Struck::new();
         promote(&self.templates.programs, &Promoting { most: MOST_CHANGES, struck, may: &may })
     }
 
@@ -261,7 +299,7 @@ impl Question<'_> {
                 all.push(statement);
             }
         }
-        self.fewest(decision, &all, &decision.struck, &[], before, &mut read_again, |set| {
+        self.fewest(decision, &all, &[], before, &mut read_again, |set| {
             let changes = set.iter().filter_map(|statement| {
                 let to = statement.rewritten.as_ref()?.sets.clone();
                 let table = self.table_of(statement);
@@ -294,8 +332,7 @@ impl Question<'_> {
             };
             Some((locked_first(before, set)?, set.iter().map(changed).collect()))
         };
-        // What was struck has the lines of before.
-        let found = self.fewest(decision, &locks, &Struck::new(), known, before, &mut read_again, change);
+        let found = self.fewest(decision, &locks, known, before, &mut read_again, change);
         if found.is_empty() && meeting.iter().any(|script| self.has_unknown(*script)) {
             let lowest = vec![Level::ReadCommitted; self.templates.programs.len()];
             let tried = |lock: &&FirstLock| {
@@ -311,12 +348,10 @@ impl Question<'_> {
     /// Sets of few changes with which lower levels do than `known` ones of others, or no value is carried
     /// from one transaction to another any more: those of which no smaller set does as well, the fewest
     /// first. `change` makes scripts with a set of them.
-    #[expect(clippy::too_many_arguments, reason = "what differs between kinds of changes")]
     fn fewest<T>(
         &self,
         decision: &Decision,
         all: &[&T],
-        struck: &Struck,
         known: &[Vec<Level>],
         before: &[ScriptText],
         read_again: &mut dyn FnMut(&[ScriptText]) -> Option<Templates>,
@@ -328,7 +363,11 @@ impl Question<'_> {
             let set: Vec<&T> = set.into_iter().map(|place| all[place]).collect();
             let Some((scripts, changes)) = change(&set) else { continue };
             let Some(templates) = read_again(&scripts) else { continue };
-            let levels = allocate(&templates.programs, struck).levels;
+            let allocated = allocate(&templates.programs, &Struck::new());
+            if !allocated.unprotected.is_empty() {
+                continue;
+            }
+            let levels = allocated.levels;
             let no_higher = levels.iter().zip(&decision.levels).all(|(level, than)| level <= than);
             let better = levels != decision.levels || templates.carried.len() < self.templates.carried.len();
             let mut others = known.iter().chain(found.iter().map(|(_, levels)| levels));
@@ -444,7 +483,18 @@ mod tests {
         };
         Templates {
             statements: vec![statement],
-            programs: vec![Program::new("pay.sql", vec![Branch::new("pay", Vec::new())])],
+            programs: vec![Program::new(
+                "pay.sql",
+                vec![Branch::new(
+                    "pay",
+                    vec![
+                        Operation::search("other tables", [], Columns::All).in_statement("pay.sql:4"),
+                        Operation::update("other tables", [], Columns::All, Columns::All)
+                            .any([])
+                            .in_statement("pay.sql:4"),
+                    ],
+                )],
+            )],
             ..Templates::default()
         }
     }
@@ -467,7 +517,7 @@ mod tests {
     #[test]
     fn behind_a_lock_read_committed_may_do_where_repeatable_read_does_not() {
         let templates = joins_and_leaves();
-        let question = Question { templates: &templates, struck: Struck::new(), most: MOST_EXECUTED };
+        let question = Question { templates: &templates, most: MOST_EXECUTED };
         let (committed, repeatable) = (Level::ReadCommitted, Level::RepeatableRead);
         // At repeatable read the count is older than the lock.
         let execute = |execute: &Execute<'_>| {
@@ -476,7 +526,9 @@ mod tests {
         };
         let decision = question.decide(execute, |_| Ok(Executed::Unshown(5))).expect("nothing fails");
         assert_eq!(decision.proved.levels, [Level::Serializable, committed]);
-        assert_eq!(decision.levels, [committed; 2]);
+        assert_eq!(decision.levels, decision.proved.levels);
+        let passed = Passed { levels: vec![committed; 2], interleavings: 5 };
+        assert_eq!(decision.passed, Some(passed));
         let harmful: Vec<(usize, Level)> =
             decision.harmful.iter().map(|shown| (shown.program, shown.levels[0])).collect();
         assert_eq!(harmful, [(0, repeatable)]);
@@ -490,9 +542,9 @@ mod tests {
     }
 
     #[test]
-    fn what_theory_knows_nothing_of_gets_the_lowest_level_at_which_nothing_was_shown() {
+    fn a_level_that_only_passed_is_not_the_answer() {
         let templates = calls();
-        let question = Question { templates: &templates, struck: Struck::new(), most: MOST_EXECUTED };
+        let question = Question { templates: &templates, most: MOST_EXECUTED };
         let highest_wrong = |highest_wrong: Level| {
             let tried = RefCell::new(Vec::new());
             let all = |levels: &[Level]| {
@@ -514,19 +566,23 @@ mod tests {
             (tried.into_inner(), answer(&Advice::of(&templates, &decision, Vec::new()), 200))
         };
         let all = [Level::ReadCommitted, Level::RepeatableRead, Level::Serializable];
-        for (wrong, said) in [
+        for (wrong, expected, said) in [
             (
                 0,
-                "\npay.sql      repeatable read  shown unsafe at read committed [1]; not known what line 4 may do\n",
+                &all[..],
+                "\npay.sql      serializable  proved; shown unsafe at read committed [1]; repeatable read passed 7 \
+                 interleavings, but isn't proved; isobench doesn't know what line 4 may do\n",
             ),
             (
                 1,
-                "\npay.sql      serializable  shown unsafe at repeatable read [1]; not known what line 4 may do\n",
+                &all,
+                "\npay.sql      serializable  proved; shown unsafe at repeatable read [1]; isobench doesn't know what \
+                 line 4 may do\n",
             ),
-            (2, "No level is enough: this goes wrong at serializable, too [1]."),
+            (2, &all, "No level is enough: this goes wrong at serializable, too [1]."),
         ] {
             let (tried, text) = highest_wrong(all[wrong]);
-            assert_eq!(tried, all[..=(wrong + 1).min(2)]);
+            assert_eq!(tried, expected);
             assert!(text.contains(said), "{text}");
         }
     }

@@ -1,22 +1,19 @@
-//! The file that `--write` writes and `--check` reads: the levels of scripts, and what could not be shown
-//! when they were decided.
+//! The file that `--write` writes and `--check` reads: the levels of scripts, all of them proved.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 
 use isobench_isolation::Level;
-use isobench_observation::Templates;
-use isobench_robustness::{Strike, Struck};
 use serde::{Deserialize, Serialize};
 
-use crate::advice::Advice;
-use crate::decision::Decision;
+use crate::advice::{Advice, Transaction};
 
 /// The version of the format.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// The first line of the file.
-pub const LEVELS_START: &str = "# The lowest levels of these transactions, by isobench advise --write.";
+pub const LEVELS_START: &str =
+    "# The lowest levels that are proved for these transactions, by isobench advise --write.";
 
 /// Levels that were decided.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,25 +23,6 @@ pub struct AdviceFile {
     pub version: u32,
     /// The level of each script.
     pub levels: BTreeMap<String, Level>,
-    /// Schedules that could not be shown.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub not_shown: Vec<NotShown>,
-}
-
-/// A schedule that could not be shown, by the texts of its statements.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct NotShown {
-    /// The read after which a transaction would be split.
-    pub read: String,
-    /// The write that would change what was read.
-    pub overwritten_by: String,
-    /// The statement on which the transaction would depend.
-    pub by: String,
-    /// The statement by which it would.
-    pub back: String,
-    /// True if it had one snapshot, as at repeatable read.
-    pub snapshot: bool,
 }
 
 /// The file can't be used.
@@ -53,7 +31,7 @@ pub enum FileError {
     /// It isn't such a file.
     Form(String),
     /// It is of another version.
-    Version(u32),
+    Version(i64),
 }
 
 /// A script without a level, or a level without a script.
@@ -72,7 +50,8 @@ impl fmt::Display for FileError {
             FileError::Version(version) => {
                 write!(
                     f,
-                    "the file has version {version}, but this program knows {VERSION}; write it anew with --write"
+                    "the file has version {version}, but this program knows {VERSION}, which has only levels that \
+                     are proved; write it again with --write"
                 )
             }
         }
@@ -83,7 +62,7 @@ impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Mismatch::NoLevel(script) => {
-                write!(f, "it has no level for script {script}; decide anew with --write, or add one")
+                write!(f, "it has no level for script {script}; write it again with --write, or add one")
             }
             Mismatch::NoScript(script) => {
                 write!(f, "it has a level for {script}, but there is no such script")
@@ -95,30 +74,17 @@ impl fmt::Display for Mismatch {
 impl std::error::Error for FileError {}
 
 impl AdviceFile {
-    /// The file of a decision.
-    pub fn of(advice: &Advice, templates: &Templates, decision: &Decision) -> AdviceFile {
-        let text = |at: &String| {
-            let named = templates.statements.iter().find(|statement| statement.at == *at);
-            named.map(|statement| statement.text.clone())
-        };
-        let not_shown: BTreeSet<NotShown> = decision
-            .struck
-            .iter()
-            .filter_map(|one| {
-                Some(NotShown {
-                    read: text(&one.read)?,
-                    overwritten_by: text(&one.overwritten_by)?,
-                    by: text(&one.by)?,
-                    back: text(&one.back)?,
-                    snapshot: one.snapshot,
-                })
-            })
-            .collect();
-        AdviceFile {
-            version: VERSION,
-            levels: advice.transactions.iter().map(|one| (one.script.clone(), one.level)).collect(),
-            not_shown: not_shown.into_iter().collect(),
+    /// The file of an advice.
+    ///
+    /// # Errors
+    /// The first script for which no level is proved: then there is no file.
+    pub fn of(advice: &Advice) -> Result<AdviceFile, &str> {
+        let level = |one: &Transaction| Some((one.script.clone(), one.level?));
+        if let Some(open) = advice.transactions.iter().find(|one| one.level.is_none()) {
+            return Err(&open.script);
         }
+        let levels = advice.transactions.iter().filter_map(level).collect();
+        Ok(AdviceFile { version: VERSION, levels })
     }
 
     /// Reads a file.
@@ -126,8 +92,12 @@ impl AdviceFile {
     /// # Errors
     /// It isn't such a file, or of another version.
     pub fn read(text: &str) -> Result<AdviceFile, FileError> {
-        let file: AdviceFile = toml::from_str(text).map_err(|error| FileError::Form(error.to_string()))?;
-        if file.version == VERSION { Ok(file) } else { Err(FileError::Version(file.version)) }
+        let form = |error: toml::de::Error| FileError::Form(error.to_string());
+        let table: toml::Table = toml::from_str(text).map_err(form)?;
+        match table.get("version").and_then(toml::Value::as_integer) {
+            Some(version) if version != i64::from(VERSION) => Err(FileError::Version(version)),
+            _ => toml::from_str(text).map_err(form),
+        }
     }
 
     /// The text of the file.
@@ -150,33 +120,6 @@ impl AdviceFile {
         };
         scripts.iter().map(level).collect()
     }
-
-    /// What was struck, of statements that still have the same text.
-    pub fn struck(&self, templates: &Templates) -> Struck {
-        // A text may stand in several places.
-        let named = |text: &String| {
-            let all = templates.statements.iter().filter(move |statement| statement.text == *text);
-            all.map(|statement| statement.at.clone()).collect::<Vec<_>>()
-        };
-        let mut struck = Struck::new();
-        for one in &self.not_shown {
-            let [reads, writes, bys, backs] = [&one.read, &one.overwritten_by, &one.by, &one.back].map(named);
-            for read in &reads {
-                for overwritten_by in &writes {
-                    for by in &bys {
-                        struck.extend(backs.iter().map(|back| Strike {
-                            read: read.clone(),
-                            overwritten_by: overwritten_by.clone(),
-                            by: by.clone(),
-                            back: back.clone(),
-                            snapshot: one.snapshot,
-                        }));
-                    }
-                }
-            }
-        }
-        struck
-    }
 }
 
 #[cfg(test)]
@@ -188,13 +131,6 @@ mod tests {
         let file = AdviceFile {
             version: VERSION,
             levels: BTreeMap::from([("pay.sql".to_owned(), Level::RepeatableRead)]),
-            not_shown: vec![NotShown {
-                read: "SELECT 1".to_owned(),
-                overwritten_by: "UPDATE t".to_owned(),
-                by: "SELECT 2".to_owned(),
-                back: "UPDATE u".to_owned(),
-                snapshot: true,
-            }],
         };
         assert_eq!(AdviceFile::read(&file.text()), Ok(file.clone()));
         assert_eq!(file.levels(&["pay.sql"]), Ok(vec![Level::RepeatableRead]));
@@ -205,7 +141,7 @@ mod tests {
     #[test]
     fn other_files_are_refused() {
         assert!(matches!(AdviceFile::read("levels = 1"), Err(FileError::Form(_))));
-        assert_eq!(AdviceFile::read("version = 9\nlevels = {}"), Err(FileError::Version(9)));
-        assert!(matches!(AdviceFile::read("version = 1\nlevels = {}\nmore = 1"), Err(FileError::Form(_))));
+        assert_eq!(AdviceFile::read("version = 1\nlevels = {}\n[[not_shown]]"), Err(FileError::Version(1)));
+        assert!(matches!(AdviceFile::read("version = 2\nlevels = {}\nmore = 1"), Err(FileError::Form(_))));
     }
 }

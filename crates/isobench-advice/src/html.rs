@@ -54,9 +54,9 @@ fn answer<'a>(advice: &'a Advice, evidence: &mut Evidence<'a>) -> Markup {
     let columns = Heading::all(&[("transaction", false), ("level", false), ("why", false)]);
     let rows = advice.transactions.iter().map(|one| {
         let why = why(one, evidence);
-        vec![Entry::from(one.script.as_str()), Entry::from(one.level.to_string()), Entry::from(why)]
+        vec![Entry::from(one.script.as_str()), Entry::from(one.level_in_words()), Entry::from(why)]
     });
-    let caption = "The lowest level at which each transaction is safe, as far as it is known.";
+    let caption = "The lowest level that is proved to be enough for each transaction.";
     let table = table(caption, &Table::new(columns, rows));
     let twice = advice.twice.first().map(|first| {
         let levels: Vec<String> = first.levels.iter().map(|one| one.level.to_string()).collect();
@@ -92,7 +92,7 @@ fn figure(advice: &Advice, evidence: &Evidence) -> Option<Figure> {
         Some((_, name)) if common => name.to_owned(),
         _ => one.script.clone(),
     };
-    let node = |one: &Transaction| Node { name: name(one), note: one.level.to_string() };
+    let node = |one: &Transaction| Node { name: name(one), note: one.level_in_words() };
     let nodes: Vec<Node> = advice.transactions.iter().map(node).collect();
     // The same arrow of several reasons has their numbers.
     let mut arrows: BTreeMap<(usize, usize, bool), Vec<(usize, String)>> = BTreeMap::new();
@@ -284,16 +284,17 @@ mod tests {
     fn advice(names: [&str; 2]) -> Advice {
         let transaction = |(number, name): (usize, &&str)| Transaction {
             script: (*name).to_owned(),
-            level: Level::Serializable,
-            proved: Level::Serializable,
-            status: Status::Proved,
+            level: Some(Level::Serializable),
+            passed: None,
+            status: Status::Promised,
+            at_every_level: None,
             below: Some(reason(name, names[1 - number], "rw")),
             higher: Vec::new(),
             unknown: Vec::new(),
         };
         Advice {
             format: FORMAT,
-            version: 1,
+            version: 2,
             tables: vec!["t<1>".to_owned()],
             transactions: names.iter().enumerate().map(transaction).collect(),
             twice: Vec::new(),
@@ -313,7 +314,7 @@ mod tests {
     fn the_page_draws_who_endangers_whom() {
         let page = page(&advice(["shop/pay", "shop/<close>"]));
         assert!(!page.contains("<close>") && !page.contains("<1>"), "names are never markup");
-        for part in ["id=\"answer\"", "id=\"graph\"", "id=\"evidence\"", "nothing below is proved"] {
+        for part in ["id=\"answer\"", "id=\"graph\"", "id=\"evidence\"", "only what the server promises"] {
             assert!(page.contains(part), "{part}");
         }
         // An arrow is bold in both directions, and the one of any kind is dashed.

@@ -6,12 +6,12 @@ use isobench_observation::Templates;
 use isobench_result::StatementDependencies;
 use isobench_robustness::{How, Predicted};
 
-use crate::advice::{Advice, Status};
+use crate::advice::Advice;
 use crate::reason::Dependency;
 
 impl Advice {
     /// Compares the dependencies of histories that these scripts left with those that their statements
-    /// predict. If one isn't among them, the statements are wrongly understood: nothing is proved then.
+    /// predict. If one isn't among them, the statements are wrongly understood: only the server's promise is left then.
     /// Returns the number of dependencies.
     pub fn compare_with<'v>(
         &mut self,
@@ -38,9 +38,7 @@ impl Advice {
         };
         self.unpredicted = others.into_iter().map(dependency).collect();
         if !self.unpredicted.is_empty() {
-            for transaction in &mut self.transactions {
-                transaction.status = Status::Undecided;
-            }
+            self.distrust();
         }
         count
     }
@@ -111,7 +109,7 @@ mod tests {
 
     fn compared(recorded: &[(&str, &str, &str)]) -> Advice {
         let templates = templates();
-        let question = Question { templates: &templates, struck: BTreeSet::new(), most: MOST_EXECUTED };
+        let question = Question { templates: &templates, most: MOST_EXECUTED };
         let untried = || Ok::<Executed, ()>(Executed::Untried("there is no server".to_owned()));
         let decision = question.decide(|_| untried(), |_| untried()).expect("nothing fails");
         let mut advice = Advice::of(&templates, &decision, Vec::new());
@@ -151,7 +149,11 @@ mod tests {
             let advice = compared(&[recorded]);
             let text = answer(&advice, 10_000);
             assert_eq!(advice.unpredicted.is_empty(), said.is_empty(), "{recorded:?}");
-            assert_eq!(advice.transactions[0].status == Status::Undecided, !said.is_empty(), "{recorded:?}");
+            assert_eq!(
+                advice.transactions[0].status == crate::Status::Promised,
+                !said.is_empty(),
+                "{recorded:?}"
+            );
             assert!(text.contains(said), "{text}");
         }
     }

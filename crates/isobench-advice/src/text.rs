@@ -8,13 +8,14 @@ use isobench_isolation::Level;
 use isobench_observation::Templates;
 use isobench_report::wrap;
 use isobench_result::Tried;
+use isobench_result::numbers::counted;
 use isobench_result::view::tried::witnesses;
 
-use crate::advice::{Advice, Candidate, Measured, Status, Transaction};
+use crate::advice::{Advice, Candidate, Measured, Passed, Status, Transaction};
 use crate::change_set::ChangeSet;
 use crate::idioms::IDIOMS;
 use crate::reason::{Dependency, Reason, reason};
-use crate::shown::Shown;
+use crate::shown::{Executed, Shown};
 
 /// The most dependencies that are listed.
 const MOST_DEPENDENCIES: usize = 3;
@@ -92,10 +93,11 @@ pub(crate) fn grave<'a>(advice: &'a Advice, evidence: &mut Evidence<'a>) -> Opti
     }
     if advice.contradicted {
         let why = if advice.transactions.iter().any(|one| !one.unknown.is_empty()) {
-            "It isn't known what some statements do, so nothing below is proved: levels follow from what was tried."
+            "Something went wrong at levels that should be enough, though isobench assumes the worst of the statements that \
+             it can't analyse: only what the server promises for serializable is left."
         } else {
-            "Something went wrong at levels that should be enough by what is known of the statements, so that is wrong \
-             somewhere: nothing below is proved."
+            "Something went wrong at levels that should be enough, so isobench misreads a statement: only what the server \
+             promises for serializable is left. Please report it."
         };
         return Some(why.to_owned());
     }
@@ -108,8 +110,8 @@ pub(crate) fn grave<'a>(advice: &'a Advice, evidence: &mut Evidence<'a>) -> Opti
     let more = if more > 0 { format!(", and {more} more") } else { String::new() };
     (!those.is_empty()).then(|| {
         format!(
-            "What is known of the statements is wrong somewhere, so nothing below is proved: the recorded transactions \
-             depend on each other in ways that don't follow from it, {}{more}.",
+            "isobench misreads a statement, so only what the server promises for serializable is left: the recorded \
+             transactions depend on each other in ways that don't follow from the statements, {}{more}.",
             those.join(", ")
         )
     })
@@ -152,6 +154,9 @@ pub fn broken(templates: &Templates, broken: &Shown) -> String {
     let reason = reason(&templates.programs, broken);
     let mut text = format!("{}\n", happens(&reason));
     shown(&mut text, &reason);
+    if let Executed::Unshown(count) = broken.executed {
+        let _ = writeln!(text, "{} didn't show it, which proves nothing.", counted(count, "interleaving"));
+    }
     if let Some(why) = &reason.untried {
         let _ = writeln!(text, "It couldn't be executed: {why}.");
     }
@@ -177,7 +182,7 @@ fn transactions<'a>(text: &mut String, advice: &'a Advice, evidence: &mut Eviden
     let (heading, folder) = in_folder("transaction", advice);
     let names = advice.transactions.iter().map(|one| one.script.chars().count() - folder.chars().count());
     let longest = names.max().unwrap_or_default().max(heading.chars().count());
-    let levels = advice.transactions.iter().map(|one| one.level.to_string().len());
+    let levels = advice.transactions.iter().map(|one| one.level_in_words().len());
     let widest = levels.max().unwrap_or_default().max("level".len());
     // Of long names there would be no room next to them.
     let alone = longest + widest + 4 + LEAST_WHY > width;
@@ -195,7 +200,7 @@ fn transactions<'a>(text: &mut String, advice: &'a Advice, evidence: &mut Eviden
         let lines = wrap(&why, width.saturating_sub(indent).max(30), 0);
         for (number, line) in lines.iter().enumerate() {
             let (script, level) = if number == 0 {
-                (&one.script[folder.len()..], one.level.to_string())
+                (&one.script[folder.len()..], one.level_in_words())
             } else {
                 ("", String::new())
             };
@@ -272,42 +277,55 @@ fn twice<'a>(text: &mut String, advice: &'a Advice, evidence: &mut Evidence<'a>,
 
 /// Why a transaction needs its level.
 pub(crate) fn why<'a>(one: &'a Transaction, evidence: &mut Evidence<'a>) -> String {
-    let mut why = match (&one.below, one.status) {
-        (None, Status::Proved) => "proved for these statements".to_owned(),
-        (None, Status::Unsafe) => "no level is enough".to_owned(),
-        (None, Status::Undecided) => "nothing wrong shown".to_owned(),
-        (Some(reason), _) if reason.shown.is_some() => {
-            format!("shown unsafe at {} [{}]", reason.level, evidence.number(reason))
-        }
-        (Some(reason), _) if reason.measured.is_some() => {
-            let seen = reason.measured.as_deref().unwrap_or_default();
-            let schedule = if reason.theory.is_empty() {
-                String::new()
-            } else {
-                format!(" [{}]", evidence.number(reason))
-            };
-            format!("unsafe at {}, as was measured{schedule}: {seen}", reason.level)
-        }
-        (Some(reason), _) => {
-            let why = reason.untried.as_deref().unwrap_or("it wasn't tried");
-            format!("may be unsafe at {} [{}]: {why}", reason.level, evidence.number(reason))
-        }
+    let sure = match one.status {
+        Status::Proved => "proved",
+        Status::Promised => "promised by the server",
+        Status::Unproved => "not enough by theory at any level",
+        Status::Unsafe => "no level is enough",
     };
-    if one.proved > one.level {
-        let _ = write!(why, "; undecided, as only {} is proved", one.proved);
-    } else if one.status == Status::Proved && one.below.is_some() && one.level != Level::Serializable {
-        why.push_str("; this level is proved to be enough");
+    let mut parts = vec![sure.to_owned()];
+    if let Some(reason) = &one.at_every_level {
+        let number = evidence.number(reason);
+        let checks = "the server checks foreign keys and unique indexes by the newest data";
+        parts.push(match (&reason.shown, &reason.untried) {
+            (Some(_), _) => format!("shown at {} [{number}]: {checks}", reason.level),
+            (None, Some(why)) => format!("{checks} [{number}]; not tried: {why}"),
+            (None, None) => format!("{checks} [{number}]"),
+        });
     }
+    parts.extend(one.below.as_ref().map(|reason| below(reason, evidence)));
+    parts.extend(one.passed.as_ref().map(passed));
     if !one.unknown.is_empty() {
         let lines: Vec<String> = one.unknown.iter().map(|unknown| unknown.line.to_string()).collect();
         let plural = if lines.len() == 1 { "" } else { "s" };
-        let _ = write!(why, "; not known what line{plural} {} may do", lines.join(", "));
+        parts.push(format!("isobench doesn't know what line{plural} {} may do", lines.join(", ")));
     }
     for higher in &one.higher {
         let number = evidence.number(higher);
-        let _ = write!(why, "; raising it to {} would be unsafe [{number}]", higher.level);
+        parts.push(format!("raising it to {} would be unsafe [{number}]", higher.level));
     }
-    why
+    parts.join("; ")
+}
+
+/// Why a lower level isn't enough.
+fn below<'a>(reason: &'a Reason, evidence: &mut Evidence<'a>) -> String {
+    if reason.shown.is_some() {
+        return format!("shown unsafe at {} [{}]", reason.level, evidence.number(reason));
+    }
+    if let Some(seen) = &reason.measured {
+        let schedule =
+            if reason.theory.is_empty() { String::new() } else { format!(" [{}]", evidence.number(reason)) };
+        return format!("unsafe at {}, as was measured{schedule}: {seen}", reason.level);
+    }
+    let why = reason.untried.as_deref().unwrap_or("it wasn't tried");
+    format!("may be unsafe at {} [{}]: {why}", reason.level, evidence.number(reason))
+}
+
+/// What a level that isn't proved has passed.
+fn passed(passed: &Passed) -> String {
+    let interleavings = counted(passed.interleavings, "interleaving");
+    let measured = passed.transactions.map(|count| format!(" and {}", counted(count, "transaction")));
+    format!("{} passed {interleavings}{}, but isn't proved", passed.level, measured.unwrap_or_default())
 }
 
 fn prices(text: &mut String, measured: &Measured, width: usize) {
@@ -374,7 +392,7 @@ pub(crate) fn best<'a>(held: &[&'a ChangeSet]) -> Option<&'a ChangeSet> {
 fn changes(text: &mut String, advice: &Advice, width: usize) {
     let held = held(advice);
     let Some(best) = best(&held) else { return };
-    let _ = writeln!(text, "\nWith these changes lower levels do:");
+    let _ = writeln!(text, "\nChanges that allow lower levels:");
     for set in held.iter().take(MOST_SETS) {
         let clauses: BTreeSet<&str> = set.changes.iter().map(|change| change.to.as_str()).collect();
         let clauses: Vec<&str> = clauses.into_iter().collect();
@@ -421,7 +439,7 @@ pub(crate) fn deadlocks_measured(advice: &Advice) -> Option<String> {
 
 /// The levels that have to be asked for.
 pub(crate) fn idioms_of(advice: &Advice) -> BTreeSet<Level> {
-    let levels = advice.transactions.iter().map(|one| one.level);
+    let levels = advice.transactions.iter().filter_map(|one| one.level);
     levels.filter(|level| *level != Level::ReadCommitted).collect()
 }
 
@@ -479,8 +497,7 @@ pub(crate) fn unshown(advice: &Advice) -> Vec<String> {
 fn undecided(text: &mut String, advice: &Advice, width: usize) {
     if !advice.unshown.is_empty() {
         text.push('\n');
-        let sentence = "Possible by theory, but not shown; so the levels above are undecided where they are lower \
-            than proved:";
+        let sentence = "Possible by theory, but not shown, so that lower levels aren't proved:";
         paragraph(text, sentence, width);
         let schedules = unshown(advice);
         for sentence in schedules.iter().take(MOST_UNSHOWN) {
@@ -500,7 +517,11 @@ fn undecided(text: &mut String, advice: &Advice, width: usize) {
         .collect();
     if !unknown.is_empty() {
         text.push('\n');
-        paragraph(text, "Taken to read and write anything, so that nothing is proved:", width);
+        paragraph(
+            text,
+            "isobench can't analyse these statements, so it assumes that they touch every row of every table:",
+            width,
+        );
         for (script, one) in unknown {
             let sentence = format!("{script}:{}: {}: {}", one.line, one.reason, one.text);
             for line in wrap(&sentence, width.saturating_sub(2), 2) {

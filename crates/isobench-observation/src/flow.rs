@@ -303,8 +303,15 @@ impl Flows {
                     && self.writes(node.transaction)
             };
             let counts = |column: &String| !self.forgotten.contains(column);
-            let uses = |column: &String| counts(column) && !idle(column);
-            Access { reads: kept(access.reads, uses), writes: kept(access.writes, counts), ..access }
+            let unused: BTreeSet<String> = match &access.reads {
+                Columns::These(columns) => {
+                    columns.iter().filter(|column| counts(column) && idle(column)).cloned().collect()
+                }
+                Columns::All => BTreeSet::new(),
+            };
+            let uses = |column: &String| counts(column) && !unused.contains(column);
+            let (reads, writes) = (kept(access.reads, uses), kept(access.writes, counts));
+            Access { reads, writes, idle: unused, ..access }
         };
         accesses.into_iter().map(narrow).collect()
     }

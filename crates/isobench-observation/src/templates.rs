@@ -532,6 +532,8 @@ struct Way {
     savepoints: Vec<(String, usize)>,
     /// It has returned rows to the client.
     shows: bool,
+    /// Columns that operations read, by their places, and that count only if the transaction writes nothing.
+    idle: Vec<(usize, BTreeSet<String>)>,
     /// Statements whose reads count at another one, with that.
     moved: Vec<[String; 2]>,
 }
@@ -917,6 +919,12 @@ impl Walk<'_> {
         };
         let known = || terms.iter().map(|(column, term)| ((*column).to_owned(), term.clone())).collect();
         let kind = match access.deed {
+            Deed::Read if !access.idle.is_empty() => {
+                let idle = access.idle.clone();
+                way.idle.push((way.operations.len(), idle));
+                let access = Access { idle: BTreeSet::new(), ..access.clone() };
+                return self.access(way, &access, found, at);
+            }
             Deed::Read if one_row => {
                 let certain = access.certain && !guarded;
                 return vec![way.with([Operation { known: Vec::new(), certain, ..single(Kind::Read) }])];
@@ -1045,6 +1053,7 @@ impl Way {
             Mark::RollBack => {
                 let place = self.savepoints.iter().rposition(|(own, _)| own == name);
                 let from = place.map_or(0, |place| self.savepoints[place].1);
+                self.count_idle();
                 let undone = self.operations.split_off(from);
                 self.operations.extend(undone.into_iter().filter_map(rolled_back));
             }
@@ -1095,8 +1104,22 @@ impl Way {
         }
     }
 
+    /// Lets the columns count that only became variables that nothing uses.
+    fn count_idle(&mut self) {
+        for (place, columns) in std::mem::take(&mut self.idle) {
+            if let Some(Operation { reads: Columns::These(reads), .. }) = self.operations.get_mut(place) {
+                reads.extend(columns);
+            }
+        }
+    }
+
     /// Ends the transaction. One that only read, and whose change was refused, is as none.
     fn end(&mut self, kept: bool) {
+        let writes = |one: &Operation| matches!(one.kind, Kind::Update | Kind::Insert | Kind::Delete);
+        if !self.operations.iter().any(writes) {
+            self.count_idle();
+        }
+        self.idle.clear();
         let mut operations = std::mem::take(&mut self.operations);
         let statement = self.statement;
         let at_commit = std::mem::take(&mut self.at_commit).into_iter();
@@ -1104,7 +1127,6 @@ impl Way {
         self.columns.clear();
         self.savepoints.clear();
         let shows = std::mem::take(&mut self.shows);
-        let writes = |one: &Operation| matches!(one.kind, Kind::Update | Kind::Insert | Kind::Delete);
         let refused = std::mem::take(&mut self.refused) && !shows && !operations.iter().any(writes);
         if kept && !refused && !operations.is_empty() {
             let name = self.name.join(", ");

@@ -41,6 +41,9 @@ pub(crate) struct Access {
     /// It is certainly executed, for each row that has these values: nothing else decides which rows it
     /// finds.
     pub certain: bool,
+    /// Columns that only become variables that nothing uses: they count only where the transaction writes
+    /// nothing.
+    pub idle: BTreeSet<String>,
     /// Each row of the result of an ungrouped query has a row of it.
     pub in_result: bool,
     /// It may be as late as at COMMIT: a deferrable constraint.
@@ -879,6 +882,7 @@ fn of(table: RelationId, deed: Deed) -> Access {
         reads: Columns::NONE,
         writes: Columns::NONE,
         certain: false,
+        idle: BTreeSet::new(),
         in_result: false,
         deferrable: false,
     }

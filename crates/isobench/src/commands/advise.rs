@@ -15,8 +15,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use isobench_advice::{
-    Advice, AdviceFile, Candidate as Row, Executed, MOST_EXECUTED, Measured, Question, ScriptText, Status,
-    answer, page,
+    Advice, AdviceFile, Candidate as Row, Executed, MOST_EXECUTED, Measured, Question, ScriptText, answer,
+    page,
 };
 use isobench_comparison::{
     Candidate, Conditions, Design, Failure, Followers, Judging, Outcome, Resolved, Sources, Surroundings,
@@ -178,7 +178,7 @@ fn carry_out(
     let many = trial.many;
     let twice = if many { twice(&found, &trial)? } else { Vec::new() };
     let most = if many { 0 } else { MOST_EXECUTED };
-    let question = Question { templates: &found, struck: BTreeSet::new(), most };
+    let question = Question { templates: &found, most };
     let decision = question.decide(
         |schedule| {
             let casts = named(&names, &schedule.casts);
@@ -198,7 +198,12 @@ fn carry_out(
     let whole = tried.is_ok();
     let save = |advice: &Advice| match options.write.as_deref() {
         // Levels of half a search aren't to be relied on.
-        Some(path) if whole => output::save(path, &AdviceFile::of(advice, &found, &decision).text()),
+        Some(path) if whole => match AdviceFile::of(advice) {
+            Ok(file) => output::save(path, &file.text()),
+            Err(script) => Err(Failure::Incomplete(format!(
+                "--write: no level is proved for {script}, so nothing is written"
+            ))),
+        },
         _ => Ok(()),
     };
     let written = save(&advice);
@@ -208,11 +213,11 @@ fn carry_out(
     } else {
         measured(&mut advice, &found, design, &work, targets, control)
     };
+    report(options, &advice)?;
     written?;
     if advice.allocation() != decided {
         save(&advice)?;
     }
-    report(options, &advice)?;
     measured
 }
 
@@ -243,7 +248,7 @@ fn check(options: &AdviseOptions, file: &AdviceFile, found: &Templates, trial: &
     let path = options.check.as_deref().unwrap_or(Path::new("")).display();
     let names: Vec<&str> = trial.names.iter().map(String::as_str).collect();
     let wanted = file.levels(&names).map_err(|error| Failure::setup(format!("--check: {path}: {error}")))?;
-    let question = Question { templates: found, struck: file.struck(found), most: MOST_EXECUTED };
+    let question = Question { templates: found, most: MOST_EXECUTED };
     let broken = question.broken(&wanted, |schedule| {
         let casts = named(trial.names, &schedule.casts);
         trial.execute(&trial.work.sources, None, Some(&casts), &levels(trial.names, schedule.levels))
@@ -277,7 +282,8 @@ fn measured(
     control: &Control,
 ) -> Outcome {
     let plain = |allocation: Allocation| Candidate { allocation, changed: None };
-    let mut candidates = vec![plain(advice.allocation()), plain(advice.proved())];
+    let mut candidates = vec![plain(advice.allocation())];
+    candidates.extend(advice.passed().map(plain));
     let controls = advice.controls(MOST_CONTROLS);
     // Only histories show what goes wrong there.
     if design.is_recorded(&targets[0].database) {
@@ -327,7 +333,6 @@ fn deadlocks(cell: &Cell) -> u64 {
 fn note(advice: &mut Advice, found: &Templates, controls: &[Allocation], document: &Document) {
     let Some(first) = document.cells.first() else { return };
     let others = document.cells.len() - 1;
-    let proved = advice.proved();
     let row = |cell: &Cell| {
         let ratio = between(document, cell, first, others);
         let changes = cell.strategy.clone().filter(|name| advice.changes.iter().any(|set| set.name == *name));
@@ -336,10 +341,7 @@ fn note(advice: &mut Advice, found: &Templates, controls: &[Allocation], documen
             allocation.unwrap_or(Allocation::uniform(cell.level.requested.unwrap_or(Level::ReadCommitted)));
         Row {
             name: changes.iter().cloned().chain([cell.level.name()]).collect::<Vec<_>>().join(", "),
-            control: changes.is_none()
-                && allocation.level().is_none()
-                && allocation != proved
-                && controls.contains(&allocation),
+            control: changes.is_none() && allocation.level().is_none() && controls.contains(&allocation),
             allocation,
             changes,
             tps: cell.summary.tps.mean,
@@ -360,16 +362,24 @@ fn note(advice: &mut Advice, found: &Templates, controls: &[Allocation], documen
         let committed = cell.summary.verdict.as_ref().map_or(0, |verdict| verdict.committed);
         Some(format!("{wrong} of {} had an anomaly", counted(committed, "transaction")))
     };
-    if let Some(seen) = wrong_at(&own) {
-        match wrong_at(&proved) {
-            None if own != proved => advice.raise(&seen),
-            _ => {
-                advice.contradicted = true;
-                for transaction in &mut advice.transactions {
-                    transaction.status = Status::Undecided;
-                }
-            }
+    if let Some(passed) = advice.passed() {
+        let of = |(_, row): &(&Cell, &Row)| row.changes.is_none() && row.allocation == passed;
+        let verdict = document.cells.iter().zip(&candidates).find(of).and_then(|(cell, row)| {
+            row.anomalies?;
+            cell.summary.verdict.as_ref()
+        });
+        match (wrong_at(&passed), verdict) {
+            (Some(seen), _) => advice.note_passed(Err(&seen)),
+            (None, Some(verdict)) => advice.note_passed(Ok(verdict.committed)),
+            (None, None) => {}
         }
+    }
+    // A change with which something went wrong is none.
+    let harmed = candidates.iter().filter(|row| row.anomalies.is_some_and(|count| count > 0));
+    let harmed: Vec<String> = harmed.filter_map(|row| row.changes.clone()).collect();
+    advice.changes.retain(|set| !harmed.contains(&set.name));
+    if let Some(seen) = wrong_at(&own) {
+        advice.contradict(&seen);
     }
     // The other rows' scripts aren't those that were read.
     let unchanged = document.cells.iter().zip(&candidates).filter(|(_, row)| row.changes.is_none());

@@ -21,7 +21,7 @@ pub(super) fn changes(
 ) -> Outcome<Vec<ChangeSet>> {
     let before = texts(&trial.work.sources);
     let rewrites = question.rewrites(decision, &before, &mut read_again);
-    let promoted = question.changes(&decision.struck).into_iter();
+    let promoted = question.changes().into_iter();
     let promoted =
         promoted.filter_map(|one| Some((ChangeSet::of(question.templates, &before, &one)?, one.levels)));
     let (promoted, known): (Vec<_>, Vec<_>) = promoted.unzip();
