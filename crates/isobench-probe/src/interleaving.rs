@@ -15,10 +15,13 @@
 //! |---|---|
 //! | `program` | scripts, what they draw, and why some can't be tried |
 //! | `casts` | which transactions meet, and with which numbers |
+//! | `walk` | the way of a script from one statement to the next |
+//! | `foresight` | what a script's own numbers decide, and which ones take each of its ways |
 //! | `actor` | one run of a script, statement by statement |
 //! | `ground` | the tables: what has changed, and putting it back |
 //! | `stage` | sessions, steps, waiting |
 //! | `outcome` | the comparison with serial orders |
+//! | `rehearsal` | scripts alone: numbers that work, tables that are used, states worth trying |
 //! | `search` | states, casts and splits, within a budget |
 //! | `found` | what it found |
 //! | `replay` | the same as a specification of the isolation tester |
@@ -26,15 +29,18 @@
 mod actor;
 mod aims;
 mod casts;
+mod foresight;
 mod found;
 mod ground;
 mod outcome;
 mod program;
+mod rehearsal;
 mod replay;
 mod search;
 mod stage;
 #[cfg(test)]
 mod tests;
+mod walk;
 
 use std::time::{Duration, Instant};
 

@@ -1,7 +1,7 @@
 //! The flow of control through `\if`, `\elif`, `\else` and `\endif`.
 
 use crate::error::EvalError;
-use crate::expr::EvalContext;
+use crate::expr::{EvalContext, Expr};
 use crate::script::{CommandKind, Script};
 
 /// The way a client reached its current command.
@@ -28,6 +28,19 @@ pub fn branch(
     arrival: Arrival,
     ctx: &mut EvalContext<'_>,
 ) -> Result<Option<(usize, Arrival)>, EvalError> {
+    branch_by(script, pc, arrival, &mut |condition| Ok(condition.eval(ctx)?.truth()))
+}
+
+/// The same as [`branch`], with a caller that evaluates the conditions.
+///
+/// # Errors
+/// Those of `holds`.
+pub fn branch_by<E>(
+    script: &Script,
+    pc: usize,
+    arrival: Arrival,
+    holds: &mut dyn FnMut(&Expr) -> Result<bool, E>,
+) -> Result<Option<(usize, Arrival)>, E> {
     let Some(command) = script.commands.get(pc) else {
         return Ok(None);
     };
@@ -40,7 +53,7 @@ pub fn branch(
         _ => return Ok(None),
     };
     let taken = match &arm.cond {
-        Some(cond) => cond.eval(ctx)?.truth(),
+        Some(condition) => holds(condition)?,
         None => true,
     };
     Ok(Some(if taken { (pc + 1, Arrival::Next) } else { (arm.next, Arrival::Jump) }))

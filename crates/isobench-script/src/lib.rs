@@ -53,7 +53,7 @@ mod variables;
 
 pub use annotation::{Annotated, Annotation, Source, VersionSource};
 pub use builtin::{Builtin, BuiltinError, builtins, find_builtin};
-pub use control::{Arrival, branch};
+pub use control::{Arrival, branch, branch_by};
 pub use error::{EvalError, ParseError, ParseProblem};
 pub use expr::{Addend, Amount, EvalContext, Expr, debug_line};
 pub use leaving::CannotLeave;

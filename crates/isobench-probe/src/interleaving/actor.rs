@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use isobench_pgwire::{SqlState, TransactionStatus};
 use isobench_script::{
-    Arrival, Command, CommandKind, EvalContext, EvalError, Expr, Piece, Prng, Slot, Sql, Statement, Store,
-    Symbols, Value, Variables, branch, literal_of_variable,
+    Command, CommandKind, EvalContext, EvalError, Expr, Piece, Slot, Sql, Statement, Store, Symbols, Value,
+    literal_of_variable,
 };
 
 use super::aims::{Compared, Comparison, Origin};
-use super::program::{Aims, Choice, Draw, Part, Program, Programs};
+use super::program::{Aims, CLIENT, Choice, Number, Part, Program, Programs, number_of};
+use super::walk::{Numbers, Taken, Walk};
 use crate::event::Table;
 use crate::tester::Reply;
 
@@ -23,9 +24,7 @@ pub struct Actor<'a> {
     aims: &'a Aims,
     /// The number from which those of the choice count, where a draw's range has it.
     start: Option<i64>,
-    variables: Variables,
-    at: usize,
-    arrival: Arrival,
+    walk: Walk<'a>,
     /// The statement that is on its way; `None` for the end of a block that isn't the script's own.
     sent: Option<usize>,
     /// True while a block is open that encloses a statement outside of blocks.
@@ -140,22 +139,24 @@ impl<'a> Actor<'a> {
     /// others from the least of their range.
     pub fn new(programs: &'a Programs, part: &'a Part, client: usize, start: Option<i64>) -> Actor<'a> {
         let mut variables = programs.variables.clone();
-        let client = i64::try_from(client).unwrap_or(0);
+        let client = match part.choice.get(&CLIENT) {
+            Some(Number::Is(client)) => *client,
+            _ => i64::try_from(client).unwrap_or(0),
+        };
         for (name, value) in [("client_id", client), ("attempt_id", client + 1), ("default_seed", 1)] {
             if let Some(slot) = programs.symbols.lookup(name).filter(|slot| !variables.is_set(*slot)) {
                 variables.set(slot, Value::Int(value));
             }
         }
+        let program = &programs.programs[part.program];
         Actor {
-            program: &programs.programs[part.program],
+            program,
             literals: programs.literals,
             symbols: &programs.symbols,
             choice: &part.choice,
             aims: &part.aims,
             start,
-            variables,
-            at: 0,
-            arrival: Arrival::Next,
+            walk: Walk::new(program, &programs.symbols, variables),
             sent: None,
             enclosed: false,
             read: Vec::new(),
@@ -174,7 +175,7 @@ impl<'a> Actor<'a> {
             return Next::Send { sql: "COMMIT".to_owned(), enclose: false };
         }
         loop {
-            match self.walk() {
+            match self.take_command() {
                 Ok(None) => {}
                 Ok(Some(next)) => {
                     let open = status != TransactionStatus::Idle;
@@ -192,44 +193,25 @@ impl<'a> Actor<'a> {
     }
 
     /// Takes one command; `None` if there is nothing to send.
-    fn walk(&mut self) -> Result<Option<Next>, String> {
-        let (program, at) = (self.program, self.at);
-        let Some(command) = program.script.commands.get(at) else { return Ok(Some(Next::End)) };
-        // Conditions rarely draw; those that do get the least number.
-        let mut rng = Prng::seed(0);
-        let mut ctx = EvalContext {
-            variables: &self.variables,
-            names: self.symbols,
-            rng: &mut rng,
-            debug: &mut |_| {},
-        };
-        let place = |why: &dyn std::fmt::Display| format!("line {}: {why}", command.line);
-        if let Some((next, arrival)) =
-            branch(&program.script, at, self.arrival, &mut ctx).map_err(|error| place(&error))?
-        {
-            (self.at, self.arrival) = (next, arrival);
-            self.view.branches.push(next);
-            return Ok(None);
-        }
-        (self.at, self.arrival) = (at + 1, Arrival::Next);
-        match &command.kind {
-            CommandKind::Set { slot, expr } => {
-                let chosen = Chosen { at, choice: self.choice, start: self.start };
-                let draws: Vec<&Draw> = program.draws.iter().filter(|draw| draw.place.0 == at).collect();
-                let aim = self.aims.get(&at);
-                let value = match aim.and_then(|aim| chosen.aimed(expr, &mut ctx, &draws, *aim)) {
-                    Some(value) => value,
-                    None => chosen.eval(expr, &mut ctx, None).map_err(|error| place(&error))?,
-                };
-                self.variables.set(*slot, value);
-                self.read.retain(|read| read != slot);
-                self.drawn.remove(slot);
-                if !draws.is_empty() {
-                    self.drawn.insert(*slot, at);
+    fn take_command(&mut self) -> Result<Option<Next>, String> {
+        let mut chosen =
+            Chosen { program: self.program, choice: self.choice, aims: self.aims, start: self.start };
+        match self.walk.step(&mut chosen)? {
+            Taken::End => Ok(Some(Next::End)),
+            Taken::Branch { to, .. } => {
+                self.view.branches.push(to);
+                Ok(None)
+            }
+            Taken::Set { at, slot } => {
+                self.read.retain(|read| *read != slot);
+                self.drawn.remove(&slot);
+                if self.program.draws.iter().any(|draw| draw.place.0 == at) {
+                    self.drawn.insert(slot, at);
                 }
                 Ok(None)
             }
-            CommandKind::Sql(sql) => {
+            Taken::Sql(at) => {
+                let CommandKind::Sql(sql) = &self.program.script.commands[at].kind else { return Ok(None) };
                 let text = self.text(sql);
                 self.view.sent.push((at, text.clone()));
                 self.view.compared.extend(self.comparison(sql));
@@ -237,7 +219,7 @@ impl<'a> Actor<'a> {
                 self.view.declined |= sql.statements.contains(&Statement::Rollback);
                 Ok(Some(Next::Send { enclose: is_plain(sql, &text), sql: text }))
             }
-            _ => Ok(None),
+            Taken::Other => Ok(None),
         }
     }
 
@@ -249,7 +231,7 @@ impl<'a> Actor<'a> {
                 Piece::Text(text) => out.extend_from_slice(text.as_bytes()),
                 Piece::Variable { slot, .. } if self.literals => {
                     let mut value = Vec::new();
-                    if self.variables.write_text(*slot, &mut value) {
+                    if self.walk.variables.write_text(*slot, &mut value) {
                         let value = literal_of_variable(&String::from_utf8_lossy(&value));
                         out.extend_from_slice(value.as_bytes());
                     } else {
@@ -257,7 +239,7 @@ impl<'a> Actor<'a> {
                     }
                 }
                 Piece::Variable { slot, written } => {
-                    if !self.variables.write_text(*slot, &mut out) {
+                    if !self.walk.variables.write_text(*slot, &mut out) {
                         out.extend_from_slice(written.as_bytes());
                     }
                 }
@@ -273,7 +255,7 @@ impl<'a> Actor<'a> {
             let [Piece::Text(text), Piece::Variable { slot, .. }] = pair else { continue };
             let Some(column) = column_compared(text) else { continue };
             let mut value = Vec::new();
-            if self.variables.write_text(*slot, &mut value) {
+            if self.walk.variables.write_text(*slot, &mut value) {
                 let value = String::from_utf8_lossy(&value).into_owned();
                 let origin = match self.drawn.get(slot) {
                     Some(command) => Origin::Drawn(*command),
@@ -382,7 +364,7 @@ impl<'a> Actor<'a> {
             let Some(row) = table.rows.last() else { continue };
             for (column, value) in table.columns.iter().zip(row) {
                 let Some(slot) = self.symbols.lookup(&format!("{prefix}{column}")) else { continue };
-                self.variables.set_text(slot, value.as_deref().unwrap_or(""));
+                self.walk.variables.set_text(slot, value.as_deref().unwrap_or(""));
                 self.read.push(slot);
                 self.drawn.remove(&slot);
             }
@@ -390,10 +372,11 @@ impl<'a> Actor<'a> {
     }
 }
 
-/// The numbers that are drawn in a command.
+/// The numbers that are chosen for a run.
 struct Chosen<'a> {
-    at: usize,
+    program: &'a Program,
     choice: &'a Choice,
+    aims: &'a Aims,
     start: Option<i64>,
 }
 
@@ -401,32 +384,46 @@ impl Chosen<'_> {
     /// The value of an expression; with `moved`, one draw is this far above its first number.
     fn eval(
         &self,
+        at: usize,
         expr: &Expr,
         ctx: &mut EvalContext<'_>,
         moved: Option<(usize, i64)>,
     ) -> Result<Value, EvalError> {
-        expr.eval_choosing(ctx, &mut |number, least, most| {
-            let first = self.start.filter(|start| (least..=most).contains(start)).unwrap_or(least);
-            let above = match moved {
-                Some((moved, above)) if moved == number => above,
-                _ => self.choice.get(&(self.at, number)).copied().unwrap_or(0),
-            };
-            first.saturating_add(above)
+        expr.eval_choosing(ctx, &mut |number, least, most| match moved {
+            Some((moved, above)) if moved == number => Number::Above(above).of(self.start, least, most),
+            _ => number_of(self.choice, (at, number), self.start, least, most),
         })
     }
 
     /// The value that is aimed at, if one of the draws leads to it, the others being as chosen or the
     /// first ones.
-    fn aimed(&self, expr: &Expr, ctx: &mut EvalContext<'_>, draws: &[&Draw], aim: i64) -> Option<Value> {
+    fn aimed(&self, at: usize, expr: &Expr, ctx: &mut EvalContext<'_>, aim: i64) -> Option<Value> {
         let first = Chosen { choice: &Choice::new(), ..*self };
+        let draws = || self.program.draws.iter().filter(|draw| draw.place.0 == at);
         [self, &first].into_iter().find_map(|chosen| {
-            draws.iter().find_map(|draw| {
-                (0..MOST_AIMED).find_map(|above| {
-                    let value = chosen.eval(expr, ctx, Some((draw.place.1, above))).ok()?;
-                    (value == Value::Int(aim)).then_some(value)
-                })
+            draws().find_map(|draw| {
+                let mut at_number = |above: i64| {
+                    let value = chosen.eval(at, expr, ctx, Some((draw.place.1, above))).ok()?;
+                    if let Value::Int(number) = value { Some(number) } else { None }
+                };
+                // What grows evenly is found at once.
+                let (least, next) = (at_number(0)?, at_number(1)?);
+                let far = aim.checked_sub(least).zip(next.checked_sub(least));
+                let even = far.and_then(|(far, by)| far.checked_div(by));
+                let mut candidates = even.into_iter().chain(0..MOST_AIMED);
+                candidates.find_map(|above| (at_number(above)? == aim).then_some(Value::Int(aim)))
             })
         })
+    }
+}
+
+impl Numbers for Chosen<'_> {
+    fn value(&mut self, at: usize, expr: &Expr, ctx: &mut EvalContext<'_>) -> Result<Value, EvalError> {
+        let aim = self.aims.get(&at).copied();
+        match aim.and_then(|aim| self.aimed(at, expr, ctx, aim)) {
+            Some(value) => Ok(value),
+            None => self.eval(at, expr, ctx, None),
+        }
     }
 }
 
@@ -485,7 +482,7 @@ fn column_named(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use isobench_script::{Symbols, parse};
+    use isobench_script::{Symbols, Variables, parse};
 
     use super::*;
 
@@ -516,7 +513,7 @@ mod tests {
     fn a_script_runs_with_chosen_numbers_and_what_it_is_told() {
         use TransactionStatus::{Idle, InTransaction};
         let programs = programs(EDIT);
-        let part = Part::with(0, Choice::from([((0, 0), 2)]));
+        let part = Part::with(0, Choice::from([((0, 0), Number::Above(2))]));
         let mut actor = Actor::new(&programs, &part, 0, None);
         let guards = |column: &str| column == "v";
         let tag = |tag: &str| vec![Reply::Command(tag.to_owned())];
@@ -540,7 +537,7 @@ mod tests {
     fn a_parameter_is_a_literal() {
         let mut programs = programs(EDIT);
         programs.literals = true;
-        let part = Part::with(0, Choice::from([((0, 0), 2)]));
+        let part = Part::with(0, Choice::from([((0, 0), Number::Above(2))]));
         let mut actor = Actor::new(&programs, &part, 0, None);
         let guards = |_: &str| true;
         let status = TransactionStatus::InTransaction;

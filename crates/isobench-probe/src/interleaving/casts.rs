@@ -1,17 +1,286 @@
-//! Which transactions are tried against each other: combinations of scripts, and the random numbers
-//! with which they meet.
+//! Which transactions are tried against each other: combinations of scripts, the ways that their own
+//! numbers take, and the numbers with which they meet there.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
-use super::program::{Choice, Draw, Part, Program};
+use isobench_script::Slot;
 
-/// The choices of numbers for the scripts of a cast, those most likely to meet first.
+use super::foresight::{Decided, Foreseen, Foresight, Reach};
+use super::program::{Choice, Draw, Number, Part, Program, Programs};
+
+/// The most tuples of ways of a combination of two scripts, and of more.
+const MOST_TUPLES: usize = 36;
+const MOST_TUPLES_OF_MANY: usize = 8;
+
+/// The ways of tuples that are tried one rank earlier than the next ones.
+const TUPLES_OF_A_RANK: usize = 6;
+
+/// The most casts of two transactions in which chosen variables are made equal, in each tuple of ways.
+const MOST_EQUAL: usize = 10;
+
+/// The most values that are looked at to make two variables equal.
+const MOST_VALUES: usize = 6;
+
+/// Scripts that are going to meet: their ways, and what they do there.
+pub struct Casting<'a> {
+    programs: &'a Programs,
+    foresight: Foresight<'a>,
+    ways: Vec<Vec<Choice>>,
+    /// Numbers that may matter to several scripts.
+    named: Vec<i64>,
+    known: RefCell<BTreeMap<(usize, Choice), Rc<Known>>>,
+    /// The numbers of what is foreseen, by which it is told apart.
+    numbers: RefCell<BTreeMap<(usize, Decided, Vec<Vec<(usize, String)>>), usize>>,
+    reaches: RefCell<BTreeMap<(usize, usize), Rc<Reach>>>,
+}
+
+/// What a program does with a choice.
+struct Known {
+    foreseen: Foreseen,
+    /// Its number: the same for equal things.
+    number: usize,
+}
+
+/// Numbers with which the scripts of a combination meet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Meeting {
+    /// The choice of each.
+    pub choices: Vec<Choice>,
+    /// The larger, the later it is tried.
+    pub rank: usize,
+}
+
+impl<'a> Casting<'a> {
+    /// Casts these programs, which count from these numbers and have these ways. `named` are numbers
+    /// that may matter, as those by which rows are found.
+    pub fn new(
+        programs: &'a Programs,
+        starts: &[Option<i64>],
+        ways: Vec<Vec<Choice>>,
+        rows: &[i64],
+    ) -> Casting<'a> {
+        let foresight = Foresight::new(programs, starts);
+        let named: BTreeSet<i64> = foresight.named(&ways).into_iter().chain(rows.iter().copied()).collect();
+        let (known, numbers, reaches) = (RefCell::default(), RefCell::default(), RefCell::default());
+        Casting { programs, foresight, ways, named: named.into_iter().collect(), known, numbers, reaches }
+    }
+
+    /// The numbers with which these scripts meet: for each tuple of their ways those that are most likely to
+    /// meet first, and no two with which they do the same.
+    pub fn meetings(&self, combination: &[usize]) -> Vec<Meeting> {
+        let mut seen = BTreeSet::new();
+        let mut meetings = Vec::new();
+        for (tuple, ways) in self.tuples(combination).iter().enumerate() {
+            let bases: Vec<&Choice> =
+                combination.iter().zip(ways).map(|(program, way)| &self.ways[*program][*way]).collect();
+            let stays = |choices: &Vec<Choice>| {
+                // The first ways may be left: their numbers are those of all scripts.
+                let same = |((program, choice), base): ((&usize, &Choice), &&Choice)| {
+                    self.of(*program, choice).foreseen.decided == self.of(*program, base).foreseen.decided
+                };
+                tuple == 0 || combination.iter().zip(choices).zip(&bases).all(same)
+            };
+            let programs: Vec<&Program> =
+                combination.iter().map(|program| &self.programs.programs[*program]).collect();
+            let mut number = 0;
+            let mut found: Vec<Vec<Choice>> = Vec::new();
+            let mut take = |choices: Vec<Choice>, found: &mut Vec<Vec<Choice>>| {
+                let Some(choices) = self.foresight.with_clients(combination, &choices) else { return };
+                let done: Vec<usize> = combination
+                    .iter()
+                    .zip(&choices)
+                    .map(|(one, choice)| self.of(*one, choice).number)
+                    .collect();
+                if !seen.insert(done) {
+                    return;
+                }
+                found.push(choices.clone());
+                let later = usize::from(tuple > 0) + tuple / TUPLES_OF_A_RANK;
+                meetings.push(Meeting { choices, rank: usize::div_ceil(number, 3) + later });
+                number += 1;
+            };
+            for pattern in patterns(&programs) {
+                let choices =
+                    bases.iter().zip(pattern).map(|(base, pattern)| moved(base, &pattern)).collect();
+                if stays(&choices) {
+                    take(choices, &mut found);
+                }
+            }
+            if combination.len() == 2 {
+                for choices in self.equalities([combination[0], combination[1]], [ways[0], ways[1]], &found) {
+                    take(choices, &mut found);
+                }
+            }
+        }
+        meetings
+    }
+
+    /// The tuples of ways: all first ones, then equal ones, then others; without ways in which nothing
+    /// is sent.
+    fn tuples(&self, combination: &[usize]) -> Vec<Vec<usize>> {
+        let ways = |program: &usize| -> Vec<usize> {
+            let sends = |way: &usize| {
+                let known = self.of(*program, &self.ways[*program][*way]);
+                known.foreseen.sent.iter().any(|sent| !sent.is_empty())
+            };
+            (0..self.ways[*program].len()).filter(sends).collect()
+        };
+        let mut tuples = vec![Vec::new()];
+        for program in combination {
+            let ways = ways(program);
+            let longer = |tuple: &Vec<usize>| {
+                ways.iter().map(|way| [tuple.as_slice(), &[*way]].concat()).collect::<Vec<_>>()
+            };
+            tuples = tuples.iter().flat_map(longer).collect();
+        }
+        let rank = |tuple: &Vec<usize>| {
+            let first = tuple.iter().all(|way| *way == 0);
+            let same = tuple.windows(2).all(|pair| pair[0] == pair[1]);
+            (!first, !same, tuple.iter().sum::<usize>())
+        };
+        tuples.sort_by_key(rank);
+        tuples.truncate(if combination.len() > 2 { MOST_TUPLES_OF_MANY } else { MOST_TUPLES });
+        tuples
+    }
+
+    fn of(&self, program: usize, choice: &Choice) -> Rc<Known> {
+        let key = (program, choice.clone());
+        if let Some(known) = self.known.borrow().get(&key) {
+            return Rc::clone(known);
+        }
+        let foreseen = self.foresight.of(program, choice);
+        let mut numbers = self.numbers.borrow_mut();
+        let next = numbers.len();
+        let number =
+            *numbers.entry((program, foreseen.decided.clone(), foreseen.sent.clone())).or_insert(next);
+        let known = Rc::new(Known { foreseen, number });
+        self.known.borrow_mut().insert(key, Rc::clone(&known));
+        known
+    }
+
+    fn reach(&self, program: usize, way: usize) -> Rc<Reach> {
+        if let Some(reach) = self.reaches.borrow().get(&(program, way)) {
+            return Rc::clone(reach);
+        }
+        let reach = Rc::new(self.foresight.reach(program, &self.ways[program][way], &self.named));
+        self.reaches.borrow_mut().insert((program, way), Rc::clone(&reach));
+        reach
+    }
+
+    /// Choices in which one variable of the first transaction equals one of the second, or two do, as
+    /// in A to B and B to A, where none of these has that.
+    fn equalities(&self, pair: [usize; 2], ways: [usize; 2], found: &[Vec<Choice>]) -> Vec<Vec<Choice>> {
+        let reaches = [0, 1].map(|one| self.reach(pair[one], ways[one]));
+        let varied = |one: usize| -> Vec<Slot> {
+            reaches[one].iter().filter(|(_, values)| values.len() > 1).map(|(slot, _)| *slot).collect()
+        };
+        let (ours, theirs) = (varied(0), varied(1));
+        let ordered = |slots: &[Slot]| -> Vec<[Slot; 2]> {
+            let pairs = slots.iter().flat_map(|one| slots.iter().map(move |other| [*one, *other]));
+            pairs.filter(|[one, other]| one != other).collect()
+        };
+        let mut wanted: Vec<Vec<(Slot, Slot)>> = Vec::new();
+        let crosswise = ordered(&ours).into_iter().filter(|[a, b]| a < b);
+        for [a, b] in crosswise {
+            wanted.extend(ordered(&theirs).into_iter().map(|[c, d]| vec![(a, c), (b, d)]));
+        }
+        // A to B and B to A of one script first.
+        wanted.sort_by_key(|pairs| !(pairs[0].0 == pairs[1].1 && pairs[0].1 == pairs[1].0));
+        let single = ours.iter().flat_map(|a| theirs.iter().map(|c| vec![(*a, *c)]));
+        let mut all: Vec<Vec<Choice>> = found.to_vec();
+        for equal in wanted.into_iter().chain(single) {
+            if all.len() >= found.len() + MOST_EQUAL {
+                break;
+            }
+            let met = |choices: &Vec<Choice>| self.meets(pair, choices, &equal);
+            if !all.iter().any(met)
+                && let Some(choices) = self.solved(pair, ways, &reaches, &equal)
+            {
+                all.push(choices);
+            }
+        }
+        all.split_off(found.len())
+    }
+
+    /// True if these variables are equal with these choices, and those of different equations differ.
+    fn meets(&self, pair: [usize; 2], choices: &[Choice], equal: &[(Slot, Slot)]) -> bool {
+        let known = [0, 1].map(|one| self.of(pair[one], &choices[one]));
+        let values = [0, 1].map(|one| &known[one].foreseen.values);
+        let met: Option<Vec<i64>> = equal
+            .iter()
+            .map(|(ours, theirs)| {
+                let (ours, theirs) = (values[0].get(ours)?, values[1].get(theirs)?);
+                (ours == theirs).then_some(*ours)
+            })
+            .collect();
+        met.is_some_and(|met| met.iter().collect::<BTreeSet<_>>().len() == equal.len())
+    }
+
+    /// Choices with which these variables are equal.
+    fn solved(
+        &self,
+        pair: [usize; 2],
+        ways: [usize; 2],
+        reaches: &[Rc<Reach>; 2],
+        equal: &[(Slot, Slot)],
+    ) -> Option<Vec<Choice>> {
+        let mut options = vec![[0, 1].map(|one| self.ways[pair[one]][ways[one]].clone())];
+        for (ours, theirs) in equal {
+            let (ours, theirs) = (reaches[0].get(ours)?, reaches[1].get(theirs)?);
+            let common: Vec<_> = ours
+                .iter()
+                .filter_map(|(value, ways)| Some((ways, theirs.get(value)?)))
+                .take(MOST_VALUES)
+                .collect();
+            let with = |base: &Choice, change: &Option<(super::program::Place, i64)>| {
+                let mut choice = base.clone();
+                if let Some((place, number)) = change {
+                    choice.insert(*place, Number::Is(*number));
+                }
+                choice
+            };
+            let mut longer = Vec::new();
+            for [one, other] in &options {
+                for (ours, theirs) in &common {
+                    for (ours, theirs) in ours.iter().flat_map(|ours| theirs.iter().map(move |it| (ours, it)))
+                    {
+                        longer.push([with(one, ours), with(other, theirs)]);
+                    }
+                }
+            }
+            options = longer;
+        }
+        let stays = |choices: &[Choice; 2]| {
+            let decided = |one: usize, choice: &Choice| self.of(pair[one], choice).foreseen.decided.clone();
+            [0, 1]
+                .iter()
+                .all(|one| decided(*one, &choices[*one]) == decided(*one, &self.ways[pair[*one]][ways[*one]]))
+        };
+        options.into_iter().find(|choices| stays(choices) && self.meets(pair, choices, equal)).map(Vec::from)
+    }
+}
+
+/// The numbers of a way, further above where the pattern says so.
+pub fn moved(base: &Choice, pattern: &Choice) -> Choice {
+    let mut choice = base.clone();
+    for (place, number) in pattern {
+        let further = if let Number::Above(further) = number { *further } else { 0 };
+        let entry = choice.entry(*place).or_insert(Number::Above(0));
+        *entry = entry.plus(further);
+    }
+    choice.retain(|_, number| *number != Number::Above(0));
+    choice
+}
+
+/// How far the numbers of scripts that meet are above the first ones, those most likely to meet first.
 ///
-/// First all draws get the least number of their range, so that draws of equal ranges meet. Then
+/// First all draws get the first number of their range, so that draws of equal ranges meet. Then
 /// draws of one script that share a range differ from each other; then the second transaction
 /// differs in one draw, in all, in reverse; then all transactions differ; then the first one differs in
-/// one draw, since it may do nothing with the least number, such as to choose what is chosen already.
-pub fn choices(programs: &[&Program]) -> Vec<Vec<Choice>> {
+/// one draw, since it may do nothing with the first number, such as to choose what is chosen already.
+fn patterns(programs: &[&Program]) -> Vec<Vec<Choice>> {
     let least = || vec![Choice::new(); programs.len()];
     let spread: Vec<Choice> = programs.iter().map(|program| spread(&program.draws, false)).collect();
     let mut all = vec![least()];
@@ -22,7 +291,7 @@ pub fn choices(programs: &[&Program]) -> Vec<Vec<Choice>> {
     };
     for number in (1..programs.len()).rev() {
         for draw in &programs[number].draws {
-            all.push(with(&least(), number, Choice::from([(draw.place, 1)])));
+            all.push(with(&least(), number, Choice::from([(draw.place, Number::Above(1))])));
         }
     }
     all.push(spread.clone());
@@ -34,7 +303,7 @@ pub fn choices(programs: &[&Program]) -> Vec<Vec<Choice>> {
     let number = |number: usize| i64::try_from(number).unwrap_or(0);
     all.push(programs.iter().enumerate().map(|(at, program)| apart(&program.draws, number(at))).collect());
     let first = programs.first().map_or(&[][..], |program| &program.draws);
-    all.extend(first.iter().map(|draw| with(&least(), 0, Choice::from([(draw.place, 1)]))));
+    all.extend(first.iter().map(|draw| with(&least(), 0, Choice::from([(draw.place, Number::Above(1))]))));
     let mut seen = BTreeSet::new();
     all.retain(|choices| {
         let shown: Vec<Choice> = choices.iter().map(without_zeros).collect();
@@ -44,7 +313,8 @@ pub fn choices(programs: &[&Program]) -> Vec<Vec<Choice>> {
 }
 
 fn without_zeros(choice: &Choice) -> Choice {
-    choice.iter().filter(|(_, above)| **above != 0).map(|(place, above)| (*place, *above)).collect()
+    let above = choice.iter().filter(|(_, above)| **above != Number::Above(0));
+    above.map(|(place, above)| (*place, *above)).collect()
 }
 
 /// The largest number of each range.
@@ -69,7 +339,7 @@ pub fn most_but_one(programs: &[&Program]) -> Vec<Vec<Choice>> {
 
 /// All draws this far above the least.
 fn apart(draws: &[Draw], above: i64) -> Choice {
-    draws.iter().map(|draw| (draw.place, above)).collect()
+    draws.iter().map(|draw| (draw.place, Number::Above(above))).collect()
 }
 
 /// Draws of one range that differ from each other.
@@ -83,14 +353,14 @@ pub fn spread(draws: &[Draw], reversed: bool) -> Choice {
         if reversed {
             same.reverse();
         }
-        choice.extend(same.iter().zip(0..).map(|(draw, above)| (draw.place, above)));
+        choice.extend(same.iter().zip(0..).map(|(draw, above)| (draw.place, Number::Above(above))));
     }
     choice
 }
 
 /// The same, beginning higher, so that one number is shared with those that begin at the least.
 fn spread_from(draws: &[Draw], first: i64) -> Choice {
-    spread(draws, false).into_iter().map(|(place, above)| (place, above + first)).collect()
+    spread(draws, false).into_iter().map(|(place, above)| (place, above.plus(first))).collect()
 }
 
 /// The combinations of so many of these scripts, in order; a script may be in one repeatedly.
@@ -126,27 +396,90 @@ mod tests {
         Programs::new([&script], symbols, variables)
     }
 
+    /// The values of variables with which two scripts, or one twice, meet: of T1, then of T2.
+    fn met(texts: &[&str], names: &[&str]) -> BTreeSet<Vec<i64>> {
+        let mut symbols = Symbols::new();
+        let scripts: Vec<_> = texts.iter().map(|text| parse("a.sql", text, &mut symbols).unwrap()).collect();
+        let variables = Variables::new(&symbols);
+        let programs = Programs::new(&scripts, symbols, variables);
+        let starts = vec![None; texts.len()];
+        let foresight = Foresight::new(&programs, &starts);
+        let ways = (0..texts.len()).map(|program| foresight.ways(program)).collect();
+        let casting = Casting::new(&programs, &starts, ways, &[]);
+        let combination = [0, texts.len() - 1];
+        let of = |meeting: &Meeting| -> Vec<i64> {
+            let mut all = Vec::new();
+            for (program, choice) in combination.iter().zip(&meeting.choices) {
+                let values = casting.of(*program, choice).foreseen.values.clone();
+                let slots = names.iter().filter_map(|name| casting.programs.symbols.lookup(name));
+                all.extend(slots.filter_map(|slot| values.get(&slot).copied()));
+            }
+            all
+        };
+        casting.meetings(&combination).iter().map(of).collect()
+    }
+
     #[test]
     fn two_transfers_meet_in_every_way() {
-        let programs = transfer();
-        let program = &programs.programs[0];
-        let found = choices(&[program, program]);
-        let numbers =
-            |choice: &Choice| [(0, 0), (1, 0)].map(|place| 1 + choice.get(&place).copied().unwrap_or(0));
-        let shown: Vec<[i64; 4]> = found
-            .iter()
-            .map(|pair| {
-                let ([a, b], [c, d]) = (numbers(&pair[0]), numbers(&pair[1]));
-                [a, b, c, d]
-            })
-            .collect();
-        assert_eq!(shown[0], [1, 1, 1, 1]);
-        for wanted in
-            [[1, 1, 2, 1], [1, 1, 1, 2], [1, 2, 1, 2], [1, 2, 2, 3], [1, 2, 2, 1], [1, 1, 2, 2], [2, 1, 1, 1]]
-        {
-            assert!(shown.contains(&wanted), "{wanted:?} in {shown:?}");
+        let text = "\\set a random(1, 9)\n\\set b random(1, 9)\nSELECT :a, :b;\n";
+        let shown = met(&[text], &["a", "b"]);
+        for wanted in [
+            [1, 1, 1, 1],
+            [1, 1, 2, 1],
+            [1, 1, 1, 2],
+            [1, 2, 1, 2],
+            [1, 2, 2, 3],
+            [1, 2, 2, 1],
+            [1, 1, 2, 2],
+            [2, 1, 1, 1],
+        ] {
+            assert!(shown.contains(&wanted[..]), "{wanted:?} in {shown:?}");
         }
-        assert_eq!(shown.len(), shown.iter().collect::<BTreeSet<_>>().len());
+    }
+
+    /// True if T1's first variable is T2's second one, and the other way round.
+    fn crosswise(shown: &BTreeSet<Vec<i64>>) -> bool {
+        shown.iter().any(|all| all[0] == all[3] && all[1] == all[2] && all[0] != all[1])
+    }
+
+    #[test]
+    fn numbers_of_different_ranges_meet_crosswise() {
+        for (one, other) in [
+            ("random(1, 9)", "random(0, 9)"),
+            ("random(1, 9)", "random(7, 20)"),
+            ("random(1, 50) * 2", "random(1, 100)"),
+            ("10 + random(1, 9)", "20 - random(1, 9)"),
+            ("random(1, 100000)", "random(50000, 200000)"),
+            ("random_zipfian(1, 40, 1.1)", "random(3, 1000)"),
+        ] {
+            let text = format!("\\set a {one}\n\\set b {other}\nSELECT :a, :b;\n");
+            let shown = met(&[&text], &["a", "b"]);
+            assert!(crosswise(&shown), "{text}{shown:?}");
+        }
+        let third = "\\set w random(1, 5)\n\\set a :w * 10 + random(1, 9)\n\\set b :w * 10 + random(0, 9)\n\
+                     \\set amount random(1, 9)\nSELECT :a, :b, :amount;\n";
+        assert!(crosswise(&met(&[third], &["a", "b"])));
+    }
+
+    #[test]
+    fn numbers_of_different_scripts_meet_crosswise() {
+        let one = "\\set a random(1, 9)\n\\set b random(5, 9)\nSELECT :a, :b;\n";
+        let other = "\\set c random(3, 8)\n\\set d random(0, 12)\nSELECT :c, :d;\n";
+        let shown = met(&[one, other], &["a", "b", "c", "d"]);
+        assert!(
+            shown.iter().any(|all| all[0] == all[2] && all[1] == all[3] && all[0] != all[1]),
+            "{shown:?}"
+        );
+        assert!(crosswise(&shown), "{shown:?}");
+    }
+
+    #[test]
+    fn both_take_each_way_and_meet_there() {
+        let text = "\\set x random(1, 100)\n\\set id random(1, 5)\n\\if :x <= 80\nSELECT :id, 1;\n\\else\n\
+                    SELECT :id, :x;\n\\endif\n";
+        let shown = met(&[text], &["id", "x"]);
+        assert!(shown.iter().any(|all| all.len() == 4 && all[0] == all[2]), "{shown:?}");
+        assert!(shown.iter().any(|all| all.len() == 3 && all[0] == all[1]), "{shown:?}");
     }
 
     #[test]

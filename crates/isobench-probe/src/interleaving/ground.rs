@@ -53,6 +53,27 @@ pub struct GroundTable {
     overridden: bool,
 }
 
+/// Whole numbers that matter to the tables.
+#[derive(Debug, Clone, Default)]
+pub struct Keys {
+    /// Some of the least by which rows are found.
+    there: BTreeSet<i64>,
+    /// Some by which no rows are found in any of these tables, or in one.
+    free: BTreeSet<i64>,
+}
+
+impl Keys {
+    /// Those by which rows are found, then the others.
+    pub fn all(&self) -> impl Iterator<Item = i64> {
+        self.there.iter().chain(&self.free).copied()
+    }
+
+    /// A few of each.
+    pub fn few(&self) -> impl Iterator<Item = i64> {
+        self.there.iter().take(2).chain(self.free.iter().take(2)).copied()
+    }
+}
+
 /// How changes of rows are seen.
 #[derive(Debug)]
 enum Noting {
@@ -95,6 +116,9 @@ const NOTE: &str = "isobench_note_change";
 
 /// The most keys of a table with which a script is tried that doesn't work with the least numbers.
 const NUMBERS: usize = 5;
+
+/// The most keys of a table among which one is looked for that isn't there.
+const LOOKED_AT: usize = 200;
 
 /// The trigger's name, so that it comes before others, whose changes then follow.
 const TRIGGER: &str = "\"!isobench\"";
@@ -257,19 +281,31 @@ impl Ground {
         Ok(())
     }
 
-    /// Some of the least whole numbers by which rows are found, sorted.
+    /// Some of the least whole numbers by which rows are found, and some by which none are.
     ///
     /// # Errors
     /// The server refuses or is gone.
-    pub fn numbers(&self, control: &mut TestSession, patience: Patience<'_>) -> Result<Vec<i64>, TryError> {
-        let mut numbers = BTreeSet::new();
+    pub fn keys(&self, control: &mut TestSession, patience: Patience<'_>) -> Result<Keys, TryError> {
+        let mut keys = Keys::default();
         for table in &self.tables {
             let Some(column) = table.key.first().map(|column| &table.quoted[*column]) else { continue };
-            let sql = format!("SELECT DISTINCT {column} FROM {} ORDER BY 1 LIMIT {NUMBERS}", table.qualified);
+            let name = &table.qualified;
+            let sql = format!("SELECT DISTINCT {column} FROM {name} ORDER BY 1 LIMIT {LOOKED_AT}");
             let values = query(control, &sql, patience)?.into_iter().flatten().flatten();
-            numbers.extend(values.filter_map(|value| value.parse::<i64>().ok()));
+            let values: Vec<i64> = values.filter_map(|value| value.parse::<i64>().ok()).collect();
+            keys.there.extend(values.iter().take(NUMBERS));
+            let after = |value: &i64| value.saturating_add(1);
+            let gap = values.windows(2).find(|pair| after(&pair[0]) != pair[1]).map(|pair| after(&pair[0]));
+            let last = if values.len() < LOOKED_AT {
+                values.last().copied()
+            } else {
+                let last = query(control, &format!("SELECT max({column}) FROM {name}"), patience)?;
+                last.into_iter().flatten().flatten().find_map(|value| value.parse::<i64>().ok())
+            };
+            keys.free.extend(gap.into_iter().chain(last.as_ref().map(after)));
         }
-        Ok(numbers.into_iter().collect())
+        let free = &keys.free - &keys.there;
+        Ok(Keys { free, ..keys })
     }
 
     /// True if it is known which session made a change.

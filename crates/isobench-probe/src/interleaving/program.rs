@@ -44,9 +44,47 @@ pub struct Draw {
 /// A call of a function that draws: the index of its command, and its number there.
 pub type Place = (usize, usize);
 
-/// The numbers chosen for the draws of one transaction: how far each is above the number from which
-/// its program counts; 0 for those that aren't mentioned.
-pub type Choice = BTreeMap<Place, i64>;
+/// The place of the number of the client, which is chosen like what a script draws.
+pub const CLIENT: Place = (usize::MAX, 0);
+
+/// The numbers chosen for the draws of one transaction; the first ones for those that aren't mentioned.
+pub type Choice = BTreeMap<Place, Number>;
+
+/// A number chosen for a draw.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Number {
+    /// So far above the number from which the program counts.
+    Above(i64),
+    /// This one.
+    Is(i64),
+}
+
+impl Number {
+    /// The number itself, of a draw from this range. The program counts from `start` where the range has
+    /// it, else from the least.
+    pub fn of(self, start: Option<i64>, least: i64, most: i64) -> i64 {
+        let first = start.filter(|start| (least..=most).contains(start)).unwrap_or(least);
+        let number = match self {
+            Number::Above(above) => first.saturating_add(above),
+            Number::Is(number) => number,
+        };
+        number.clamp(least, most)
+    }
+
+    /// A number that is further above.
+    #[must_use]
+    pub fn plus(self, further: i64) -> Number {
+        match self {
+            Number::Above(above) => Number::Above(above.saturating_add(further)),
+            Number::Is(number) => Number::Is(number.saturating_add(further)),
+        }
+    }
+}
+
+/// The number that is chosen for a draw from this range.
+pub fn number_of(choice: &Choice, place: Place, start: Option<i64>, least: i64, most: i64) -> i64 {
+    choice.get(&place).copied().unwrap_or(Number::Above(0)).of(start, least, most)
+}
 
 /// One transaction of a trial: a program and its numbers.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -176,6 +214,28 @@ impl Program {
         self.script.commands.iter().any(|command| match &command.kind {
             CommandKind::If(_) | CommandKind::Elif(_) => true,
             CommandKind::Sql(sql) => sql.as_written().contains(['<', '>']),
+            _ => false,
+        })
+    }
+
+    /// The commands with a condition.
+    pub fn conditions(&self) -> impl Iterator<Item = usize> {
+        let commands = self.script.commands.iter().enumerate();
+        commands.filter_map(|(at, command)| match &command.kind {
+            CommandKind::If(arm) | CommandKind::Elif(arm) => arm.cond.as_ref().map(|_| at),
+            _ => None,
+        })
+    }
+
+    /// True if what it does may depend on the number of its client.
+    pub fn uses_client(&self, symbols: &Symbols) -> bool {
+        let Some(client) = symbols.lookup("client_id") else { return false };
+        self.script.commands.iter().any(|command| match &command.kind {
+            CommandKind::Set { expr, .. } => expr.variables().contains(&client),
+            CommandKind::If(arm) | CommandKind::Elif(arm) => {
+                arm.cond.as_ref().is_some_and(|condition| condition.variables().contains(&client))
+            }
+            CommandKind::Sql(sql) => sql.params.contains(&client),
             _ => false,
         })
     }

@@ -8,7 +8,7 @@ use isobench_isolation::history::Mode;
 use isobench_pgwire::TransactionStatus;
 
 use super::actor::{Actor, Ending, Next, View};
-use super::ground::{Delta, Ground, query};
+use super::ground::{Delta, Ground, Keys, query};
 use super::outcome::Outcome;
 use super::program::{Part, Programs};
 use super::{TriedCondition, TryError, Trying};
@@ -386,6 +386,11 @@ impl<'a> Stage<'a> {
         loop {
             let was_idle = self.sessions[session].status() == TransactionStatus::Idle;
             if self.step(&mut alone, 0)? != Went::On {
+                if matches!(alone.actors[0].ending, Ending::Failed(_)) {
+                    // The locks of what it failed with are gone.
+                    touched.extend(&all);
+                    changed.extend(&all);
+                }
                 break;
             }
             if self.sessions[session].status() == TransactionStatus::Idle {
@@ -421,13 +426,13 @@ impl<'a> Stage<'a> {
         Ok(before.then(&after))
     }
 
-    /// Some of the least whole numbers by which rows are found, sorted.
+    /// Some of the least whole numbers by which rows are found, and some by which none are.
     ///
     /// # Errors
     /// The server refuses or is gone.
-    pub fn numbers(&mut self) -> Result<Vec<i64>, TryError> {
+    pub fn keys(&mut self) -> Result<Keys, TryError> {
         let patience = self.patience();
-        self.ground.numbers(&mut self.control, patience)
+        self.ground.keys(&mut self.control, patience)
     }
 
     /// Reads what has changed since the last call, and which processes changed it.

@@ -98,10 +98,23 @@ impl Expr {
         }
     }
 
+    /// The integers that are written in it, in any order, perhaps repeatedly.
+    pub fn integers(&self) -> Vec<i64> {
+        let mut found = Vec::new();
+        self.root.leaves(&mut |leaf| match leaf {
+            Node::Constant(Value::Int(number)) => found.push(*number),
+            _ => {}
+        });
+        found
+    }
+
     /// The variables that the value depends on, in any order, perhaps repeatedly.
     pub fn variables(&self) -> Vec<Slot> {
         let mut found = Vec::new();
-        self.root.collect_variables(&mut found);
+        self.root.leaves(&mut |leaf| match leaf {
+            Node::Variable(slot) => found.push(*slot),
+            _ => {}
+        });
         found
     }
 }
@@ -140,23 +153,21 @@ enum Node {
 }
 
 impl Node {
-    fn collect_variables(&self, found: &mut Vec<Slot>) {
+    /// Visits the constants and variables.
+    fn leaves(&self, visit: &mut dyn FnMut(&Node)) {
         match self {
-            Node::Constant(_) => {}
-            Node::Variable(slot) => found.push(*slot),
-            Node::Negate(inner) | Node::Not(inner) | Node::Is { operand: inner, .. } => {
-                inner.collect_variables(found);
-            }
+            Node::Constant(_) | Node::Variable(_) => visit(self),
+            Node::Negate(inner) | Node::Not(inner) | Node::Is { operand: inner, .. } => inner.leaves(visit),
             Node::And(sides) | Node::Or(sides) | Node::Binary(_, sides) => {
-                sides.iter().for_each(|side| side.collect_variables(found));
+                sides.iter().for_each(|side| side.leaves(visit));
             }
             Node::Case { arms, otherwise } => {
-                arms.iter().flatten().for_each(|node| node.collect_variables(found));
+                arms.iter().flatten().for_each(|node| node.leaves(visit));
                 if let Some(node) = otherwise {
-                    node.collect_variables(found);
+                    node.leaves(visit);
                 }
             }
-            Node::Call(_, arguments) => arguments.iter().for_each(|node| node.collect_variables(found)),
+            Node::Call(_, arguments) => arguments.iter().for_each(|node| node.leaves(visit)),
         }
     }
 }
