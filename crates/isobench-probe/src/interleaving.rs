@@ -19,6 +19,7 @@
 //! | `foresight` | what a script's own numbers decide, and which ones take each of its ways |
 //! | `actor` | one run of a script, statement by statement |
 //! | `ground` | the tables: what has changed, and putting it back |
+//! | `held` | locks that another session takes over |
 //! | `stage` | sessions, steps, waiting |
 //! | `outcome` | the comparison with serial orders |
 //! | `rehearsal` | scripts alone: numbers that work, tables that are used, states worth trying |
@@ -32,6 +33,7 @@ mod casts;
 mod foresight;
 mod found;
 mod ground;
+mod held;
 mod outcome;
 mod program;
 mod rehearsal;

@@ -138,16 +138,10 @@ impl<'a> Actor<'a> {
     /// Begins a run as the client of this number. Draws whose range has `start` count from it, the
     /// others from the least of their range.
     pub fn new(programs: &'a Programs, part: &'a Part, client: usize, start: Option<i64>) -> Actor<'a> {
-        let mut variables = programs.variables.clone();
         let client = match part.choice.get(&CLIENT) {
             Some(Number::Is(client)) => *client,
             _ => i64::try_from(client).unwrap_or(0),
         };
-        for (name, value) in [("client_id", client), ("attempt_id", client + 1), ("default_seed", 1)] {
-            if let Some(slot) = programs.symbols.lookup(name).filter(|slot| !variables.is_set(*slot)) {
-                variables.set(slot, Value::Int(value));
-            }
-        }
         let program = &programs.programs[part.program];
         Actor {
             program,
@@ -156,7 +150,7 @@ impl<'a> Actor<'a> {
             choice: &part.choice,
             aims: &part.aims,
             start,
-            walk: Walk::new(program, &programs.symbols, variables),
+            walk: Walk::new(program, &programs.symbols, programs.variables_of(client)),
             sent: None,
             enclosed: false,
             read: Vec::new(),

@@ -115,12 +115,12 @@ impl<'a> Foresight<'a> {
         choose: &mut dyn FnMut(Place, i64, i64) -> i64,
         foreseen: &mut Foreseen,
     ) -> BTreeMap<Slot, i64> {
-        let Programs { programs, symbols, variables, .. } = self.programs;
+        let Programs { programs, symbols, .. } = self.programs;
         let program = &programs[program];
         let integers = integers(program);
-        let mut variables = variables.clone();
+        let client = if program.uses_client(symbols) { choose(CLIENT, 0, CLIENTS - 1) } else { 0 };
+        let mut variables = self.programs.variables_of(client.clamp(0, CLIENTS - 1));
         let slots: Vec<Slot> = symbols.names().filter_map(|name| symbols.lookup(name)).collect();
-        let client = symbols.lookup("client_id").filter(|slot| !variables.is_set(*slot));
         let answer = |variables: &mut Variables, slot: Slot| {
             variables.set(slot, Value::Int(world.answer(slot, &integers)));
         };
@@ -128,9 +128,6 @@ impl<'a> Foresight<'a> {
             if !variables.is_set(*slot) {
                 answer(&mut variables, *slot);
             }
-        }
-        if let Some(slot) = client {
-            variables.set(slot, Value::Int(choose(CLIENT, 0, CLIENTS - 1).clamp(0, CLIENTS - 1)));
         }
         let mut walk = Walk::new(program, symbols, variables);
         let mut choosing = Choosing { choose, drawn: BTreeMap::new() };

@@ -40,7 +40,8 @@ pub struct GroundTable {
     /// The names of its columns.
     pub columns: Vec<String>,
     oid: String,
-    qualified: String,
+    /// Its name with its schema, quoted.
+    pub qualified: String,
     quoted: Vec<String>,
     generated: Vec<bool>,
     /// Whether a column gets a value by itself: a default, an identity, a generated one.
@@ -538,6 +539,12 @@ fn take_or_add(row: &Row, from: &mut Vec<Row>, to: &mut Vec<Row>) {
 }
 
 impl GroundTable {
+    /// True if two rows are the same one, before and after a change: they have the same key, as far as the
+    /// table has one.
+    pub fn is_same_row(&self, one: &Row, other: &Row) -> bool {
+        self.key.iter().all(|column| one.get(*column) == other.get(*column))
+    }
+
     /// Deletes all rows with these values.
     fn delete_equal(&self, row: &Row, sql: &mut String) {
         let found: Vec<String> = std::iter::zip(&self.quoted, row)
@@ -631,7 +638,7 @@ fn single(rows: &[Row]) -> String {
 }
 
 /// The text of a row as PostgreSQL writes it (manual, "Composite Type Input and Output Syntax").
-fn composite(row: &Row) -> String {
+pub fn composite(row: &Row) -> String {
     let quoted = |value: &str| {
         let special = |letter: char| letter.is_ascii_whitespace() || "\",()\\\u{b}".contains(letter);
         if value.is_empty() || value.contains(special) {
@@ -646,7 +653,7 @@ fn composite(row: &Row) -> String {
 }
 
 /// The fields of a row that PostgreSQL has written as text.
-fn fields(text: &str) -> Row {
+pub fn fields(text: &str) -> Row {
     let inner = text.strip_prefix('(').and_then(|text| text.strip_suffix(')')).unwrap_or(text);
     let mut row = vec![None];
     let mut quoted = false;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use isobench_script::{Command, CommandKind, Script, Sql, Statement, Symbols, Variables};
+use isobench_script::{Command, CommandKind, Script, Sql, Statement, Symbols, Value, Variables};
 
 /// The numbers that a script's draws are to lead to, by their commands.
 pub type Aims = BTreeMap<usize, i64>;
@@ -184,6 +184,19 @@ impl Programs {
             }
         }
         self
+    }
+
+    /// The variables with which the client of this number begins a script.
+    pub fn variables_of(&self, client: i64) -> Variables {
+        let mut variables = self.variables.clone();
+        for (name, value) in
+            [("client_id", client), ("attempt_id", client.saturating_add(1)), ("default_seed", 1)]
+        {
+            if let Some(slot) = self.symbols.lookup(name).filter(|slot| !variables.is_set(*slot)) {
+                variables.set(slot, Value::Int(value));
+            }
+        }
+        variables
     }
 
     /// The name of a program for people.

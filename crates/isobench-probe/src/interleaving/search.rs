@@ -352,7 +352,9 @@ impl<'a, 's> Search<'a, 's> {
             if self.found.levels[number].damage.is_some() {
                 break;
             }
-            if let Some(how) = performance.by_design {
+            if let Some(how) = performance.by_design
+                && self.is_asked_for(cast, after, number, &performance, serial)?
+            {
                 let allocation = self.found.levels[number].allocation.clone();
                 self.found.note_by_design(ByDesign { allocation, how, scripts: self.names(cast) });
                 continue;
@@ -429,6 +431,32 @@ impl<'a, 's> Search<'a, 's> {
             worst = worst.min(judgement);
         }
         Ok(worst)
+    }
+
+    /// True if an outcome that no order gives is one that was asked for: transactions that run after the
+    /// first one, while another session holds its locks, lead to it, or it can't be seen whether they do.
+    fn is_asked_for(
+        &mut self,
+        cast: &[Part],
+        after: usize,
+        allocation: usize,
+        performance: &Performance,
+        serial: &Serial,
+    ) -> Result<bool, TryError> {
+        if self.ready.stage.asks_beside_a_wait(&performance.steps) {
+            return Ok(true);
+        }
+        let later = self.later(&serial.masks);
+        for order in Self::candidates(&performance.outcome) {
+            let beside = self.ready.stage.perform_beside_locks(cast, &order, after, allocation, &later)?;
+            let Some(beside) = beside else { return Ok(true) };
+            self.ready.undo(&beside)?;
+            let judgement = serial.masks.judge(&performance.outcome, [(order.as_slice(), &beside.outcome)]);
+            if judgement == Judgement::Serial {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Runs everything once more before anything is called wrong: what isn't determined is learned

@@ -1,7 +1,7 @@
 //! The sessions in which transactions run against each other, and the steps that they take.
 
 use std::collections::BTreeSet;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use isobench_database::WaitView;
 use isobench_isolation::history::Mode;
@@ -9,6 +9,7 @@ use isobench_pgwire::TransactionStatus;
 
 use super::actor::{Actor, Ending, Next, View};
 use super::ground::{Delta, Ground, Keys, query};
+use super::held::Locks;
 use super::outcome::Outcome;
 use super::program::{Part, Programs};
 use super::{TriedCondition, TryError, Trying};
@@ -37,6 +38,10 @@ pub struct Stage<'a> {
     pub statements: u64,
     /// True if scripts take locks that outlast their transactions.
     keeps_locks: bool,
+    /// What functions of the schema ask for.
+    by_functions: Option<&'static str>,
+    /// True if scripts, or functions, limit the time that they wait.
+    limits_waits: bool,
 }
 
 /// A way to run transactions against each other.
@@ -136,6 +141,12 @@ pub struct Performance {
 const BY_DESIGN: [(&str, &str); 3] =
     [("skip locked", "SKIP LOCKED"), ("nowait", "NOWAIT"), ("pg_try_advisory", "pg_try_advisory_lock")];
 
+/// The setting that ends a wait.
+const LOCK_TIMEOUT: &str = "lock_timeout";
+
+/// How long a transaction that limits its waits may wait for locks that were taken over.
+const LIMITED_WAIT: Duration = Duration::from_secs(2);
+
 /// Settings that save time. The server or the role may not know or permit one; then deadlocks take a
 /// second to be found, and commits wait for the disk.
 const SETTINGS: [&str; 2] = ["SET deadlock_timeout = '10ms'", "SET synchronous_commit = off"];
@@ -154,6 +165,9 @@ enum Went {
     Waits,
     Ended,
 }
+
+/// What has changed, and the processes that changed it.
+type Changes = (Delta, BTreeSet<i32>);
 
 /// Transactions under way.
 struct Cast<'a> {
@@ -207,6 +221,8 @@ impl<'a> Stage<'a> {
                 sessions.push(tester.session(&format!("T{number}"), Some(mode.level))?);
             }
         }
+        // The last one takes over locks.
+        sessions.push(tester.session("holder of locks", None)?);
         let view = match product.waits {
             WaitView::Query { .. } => Waits::find(product, &mut control, &sessions, stopped)?,
             WaitView::Time => None,
@@ -230,6 +246,7 @@ impl<'a> Stage<'a> {
             }
         }
         let ground = Ground::prepare(&mut control, product, patience)?;
+        let (by_functions, by_role) = asked_by_functions(&mut control, patience)?;
         let keeps_locks =
             programs.mention(&["pg_advisory_lock", "pg_advisory_lock_shared", "pg_try_advisory_lock"]);
         Ok(Stage {
@@ -246,6 +263,8 @@ impl<'a> Stage<'a> {
             conditions,
             statements: 0,
             keeps_locks,
+            by_functions,
+            limits_waits: by_role || programs.mention(&[LOCK_TIMEOUT]),
         })
     }
 
@@ -332,19 +351,136 @@ impl<'a> Stage<'a> {
                 self.finish(&mut under_way)?;
             }
         }
-        let running = |actor: &Actor<'_>| actor.ending == Ending::Running;
         let takes_part = |number: usize| match schedule {
             Schedule::Serial(order) => order.contains(&number),
             Schedule::Split(_) => !over,
             #[cfg(test)]
             Schedule::Steps(_) => true,
         };
+        let performance = self.concluded(under_way, &takes_part, Changes::default(), later)?;
+        Ok(Performance { over, between, ..performance })
+    }
+
+    /// Runs transactions one after the other, in this order; from the end of the first one of the cast on,
+    /// another session holds the locks that it had after so many steps, until a transaction waits for it.
+    /// If the first one isn't in the order, they are held from the beginning. `None` if that can't be done.
+    ///
+    /// # Errors
+    /// The server refuses what isn't a script's, or is gone; the run is stopped.
+    pub fn perform_beside_locks(
+        &mut self,
+        cast: &[Part],
+        order: &[usize],
+        after: usize,
+        allocation: usize,
+        later: &[Part],
+    ) -> Result<Option<Performance>, TryError> {
+        let Some(locks) = self.locks_of_first(cast, after, allocation)? else { return Ok(None) };
+        let mut under_way = self.cast(cast, allocation);
+        let (mut held, mut changed) = (false, Changes::default());
+        if !order.contains(&0) {
+            if !self.hold(&locks, &changed.0)? {
+                return Ok(None);
+            }
+            held = true;
+        }
+        for number in order {
+            let mut waiting_since = None;
+            loop {
+                match self.step(&mut under_way, *number)? {
+                    Went::On => waiting_since = None,
+                    Went::Ended => break,
+                    Went::Waits if held => {
+                        let since: &mut Instant = waiting_since.get_or_insert_with(Instant::now);
+                        if !self.limits_waits || since.elapsed() > LIMITED_WAIT {
+                            self.release()?;
+                            held = false;
+                        }
+                    }
+                    Went::Waits => break,
+                }
+            }
+            if *number == 0 {
+                let (further, writers) = self.changes()?;
+                changed = (changed.0.then(&further), &changed.1 | &writers);
+                if !self.hold(&locks, &changed.0)? {
+                    self.leave(&mut under_way, cast.len())?;
+                    self.put_back(&changed.0, 0)?;
+                    return Ok(None);
+                }
+                held = true;
+            }
+        }
+        if held {
+            self.release()?;
+        }
+        self.concluded(under_way, &|number| order.contains(&number), changed, later).map(Some)
+    }
+
+    /// True if a transaction asked for what no order gives while another one than the first waited. Which
+    /// locks that one held isn't known.
+    pub fn asks_beside_a_wait(&self, steps: &[Step]) -> bool {
+        let waiting = |(at, step): (usize, &Step)| step.waits().then_some((at, step.transaction));
+        let mut waits = steps.iter().enumerate().filter_map(waiting).filter(|(_, waiting)| *waiting > 0);
+        waits.any(|(at, waiting)| {
+            let resumed = |step: &&Step| step.transaction != waiting;
+            let asked = |step: &Step| self.by_functions.is_some() || asks(&step.sql).is_some();
+            steps[at + 1..].iter().take_while(resumed).any(asked)
+        })
+    }
+
+    /// The locks that the first transaction of a cast has after so many steps. `None` if the server can't
+    /// say.
+    fn locks_of_first(
+        &mut self,
+        cast: &[Part],
+        after: usize,
+        allocation: usize,
+    ) -> Result<Option<Locks>, TryError> {
+        let mut alone = self.cast(&cast[..1], allocation);
+        while alone.actors[0].steps < after && self.step(&mut alone, 0)? == Went::On {}
+        let pid = self.sessions[alone.sessions[0]].pid();
+        let patience = self.patience();
+        let locks = match Locks::of(pid, &self.ground, &mut self.control, patience) {
+            Ok(locks) => Some(locks),
+            Err(TryError::Server(_)) => None,
+            Err(error) => return Err(error),
+        };
+        self.leave(&mut alone, 1)?;
+        let (changed, _) = self.changes()?;
+        self.put_back(&changed, 0)?;
+        Ok(locks)
+    }
+
+    fn hold(&mut self, locks: &Locks, changed: &Delta) -> Result<bool, TryError> {
+        let patience = self.patience();
+        let Some(holder) = self.sessions.last_mut() else { return Ok(false) };
+        locks.take(&self.ground, changed, holder, patience)
+    }
+
+    fn release(&mut self) -> Result<(), TryError> {
+        let patience = self.patience();
+        let Some(holder) = self.sessions.last_mut() else { return Ok(()) };
+        query(holder, "ROLLBACK", patience).map(drop)
+    }
+
+    /// Ends what is under way, and takes stock. `before` has already changed.
+    fn concluded(
+        &mut self,
+        mut under_way: Cast<'_>,
+        takes_part: &dyn Fn(usize) -> bool,
+        before: Changes,
+        later: &[Part],
+    ) -> Result<Performance, TryError> {
+        let running = |actor: &Actor<'_>| actor.ending == Ending::Running;
         let mut all = under_way.actors.iter().enumerate();
         let stuck = all.any(|(number, actor)| takes_part(number) && running(actor));
-        self.leave(&mut under_way, cast.len())?;
+        let count = under_way.actors.len();
+        self.leave(&mut under_way, count)?;
         let parts = under_way.actors.iter().zip(&under_way.committed_part);
         let torn = parts.clone().any(|(actor, part)| *part && matches!(actor.ending, Ending::Failed(_)));
-        let (delta, writers) = self.changes()?;
+        let (further, writers) = self.changes()?;
+        let (delta, writers) = (before.0.then(&further), &before.1 | &writers);
         let mut views: Vec<View> = under_way.actors.iter().map(|actor| actor.view.clone()).collect();
         if self.ground.knows_writers() {
             for (view, session) in views.iter_mut().zip(&under_way.sessions) {
@@ -357,8 +493,8 @@ impl<'a> Stage<'a> {
         Ok(Performance {
             outcome: Outcome { views, endings, delta, later, broken },
             steps: under_way.steps,
-            over,
-            between,
+            over: false,
+            between: false,
             by_design: under_way.by_design,
             inconclusive: stuck || torn,
         })
@@ -439,7 +575,7 @@ impl<'a> Stage<'a> {
     ///
     /// # Errors
     /// The server refuses or is gone.
-    pub fn changes(&mut self) -> Result<(Delta, BTreeSet<i32>), TryError> {
+    pub fn changes(&mut self) -> Result<Changes, TryError> {
         let patience = self.patience();
         self.ground.changes(&mut self.control, patience)
     }
@@ -522,9 +658,8 @@ impl<'a> Stage<'a> {
                 other != number && actor.steps > 0 && actor.ending == Ending::Running
             };
             if cast.actors.iter().enumerate().any(|(other, actor)| accompanied(other, actor)) {
-                let sent = cast.waiting[number].as_deref().unwrap_or_default().to_ascii_lowercase();
-                let found = BY_DESIGN.iter().find(|(text, _)| sent.contains(text));
-                cast.by_design = cast.by_design.or(found.map(|(_, name)| *name));
+                let sent = cast.waiting[number].as_deref().unwrap_or_default();
+                cast.by_design = cast.by_design.or(asks(sent)).or(self.by_functions);
             }
         }
         let resumed = cast.steps.iter().any(|step| {
@@ -623,4 +758,22 @@ impl<'a> Stage<'a> {
         }
         Ok(())
     }
+}
+
+/// What a text asks for that no order gives.
+fn asks(text: &str) -> Option<&'static str> {
+    let text = text.to_ascii_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
+    BY_DESIGN.iter().find(|(words, _)| text.contains(words)).map(|(_, name)| *name)
+}
+
+/// What functions of the schema ask for that no order gives, and whether one limits the time that it waits.
+fn asked_by_functions(
+    control: &mut TestSession,
+    patience: Patience<'_>,
+) -> Result<(Option<&'static str>, bool), TryError> {
+    const TEXTS: &str = "SELECT prosrc || coalesce(array_to_string(proconfig, ' '), '') FROM pg_catalog.pg_proc WHERE \
+        pronamespace = (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = current_schema())";
+    let texts: Vec<String> = query(control, TEXTS, patience)?.into_iter().flatten().flatten().collect();
+    let limits = texts.iter().any(|text| text.to_ascii_lowercase().contains(LOCK_TIMEOUT));
+    Ok((texts.iter().find_map(|text| asks(text)), limits))
 }

@@ -487,3 +487,169 @@ fn what_is_proved_is_never_shown_to_be_unsafe() {
     eprintln!("{count} sets, {below} with a level below serializable, {trials} interleavings");
     assert!(trials > 0 && below > 0);
 }
+
+/// Jobs of a key, at most one of which may run, taken by SKIP LOCKED.
+const JOBS: &str = "CREATE TABLE job (id int PRIMARY KEY, key int NOT NULL, doing boolean NOT NULL, taken int); \
+    INSERT INTO job SELECT g, (g - 1) / 3, false, 0 FROM generate_series(1, 9) g; \
+    CREATE FUNCTION take() RETURNS int LANGUAGE sql AS 'UPDATE job SET doing = true WHERE id = (SELECT id FROM job WHERE \
+    NOT doing ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING id'; \
+    CREATE FUNCTION try_to_take(wanted int) RETURNS int LANGUAGE plpgsql AS $$ BEGIN \
+    PERFORM 1 FROM job WHERE id = wanted FOR UPDATE NOWAIT; \
+    UPDATE job SET taken = taken + 1 WHERE id = wanted; RETURN 1; \
+    EXCEPTION WHEN lock_not_available THEN RETURN 0; END $$";
+
+/// Passing by rows that are locked is asked for, forgetting what is true of other rows isn't.
+#[test]
+fn only_what_is_asked_for_is_no_accusation() {
+    let Some(server) = installed("only_what_is_asked_for_is_no_accusation") else { return };
+    let first = "SELECT id AS i FROM job WHERE NOT doing ORDER BY id LIMIT 1";
+    let queue = format!(
+        "BEGIN;\n{first} FOR UPDATE SKIP LOCKED \\gset\nUPDATE job SET doing = true WHERE id = :i;\nCOMMIT;\n"
+    );
+    let peek = format!("BEGIN;\n{first} FOR UPDATE SKIP LOCKED;\nCOMMIT;\n");
+    let key_share = "BEGIN;\nSELECT id FROM job WHERE id = 1 FOR KEY SHARE;\nCOMMIT;\n";
+    let one_of_a_key = "UPDATE job SET doing = true WHERE id = (SELECT j.id FROM job j WHERE NOT j.doing AND NOT EXISTS \
+        (SELECT 1 FROM job o WHERE o.key = j.key AND o.doing) ORDER BY j.id LIMIT 1 FOR UPDATE OF j SKIP\n LOCKED);\n";
+    let try_lock = "BEGIN;\nSELECT pg_try_advisory_xact_lock(7)::int AS got \\gset\n\\if :got\n\
+        UPDATE job SET taken = taken + 1 WHERE id = 1;\n\\endif\nCOMMIT;\n";
+    let half = "BEGIN;\nSELECT sum(taken) AS s FROM job \\gset\nSELECT pg_try_advisory_xact_lock(:s::int)::int AS got \\gset\n\
+        UPDATE job SET taken = :s + 1 WHERE id = 1;\nCOMMIT;\n";
+    let cases: [(&str, &[&str], &str); 8] = [
+        ("a queue", &[&queue], "---"),
+        ("a queue in a function", &["SELECT take();\n"], "---"),
+        ("who only looks, beside others", &[&peek, &queue], "---"),
+        ("a weak lock that stops nobody who changes no key", &[key_share, &queue], "---"),
+        ("one job of a key", &[one_of_a_key], "dd-"),
+        ("NOWAIT, and a function that catches the error", &["SELECT try_to_take(1);\n"], "---"),
+        ("a lock that is tried", &[try_lock], "---"),
+        ("a lock that is tried, and the update is done without it", &[half], "d--"),
+    ];
+    for (name, scripts, wanted) in cases {
+        for (level, letter) in ALL.into_iter().zip(wanted.chars()) {
+            let budget = if letter == '-' { Duration::from_secs(1) } else { ENOUGH };
+            let found = tried(&server, JOBS, scripts, &[level], budget);
+            let shown = format!("{:#?}", found.levels[0].gravest());
+            assert_eq!(letters(&found), letter.to_string(), "{name}, {level}: {shown}");
+            assert!(found.trials() > 0, "{name}, {level}");
+        }
+    }
+    let found = tried(&server, JOBS, &[&peek, &queue], &[Level::ReadCommitted], Duration::from_secs(1));
+    assert_eq!(found.by_design.first().map(|found| found.how), Some("SKIP LOCKED"));
+}
+
+/// Branches that a script's own numbers decide, numbers that meet crosswise, and scripts that fail in the
+/// first state.
+const REACHED: [(&str, &str, &[&str], &str); 9] = [
+    (
+        "a lost update in a branch that few take",
+        "",
+        &[
+            "\\set x random(1, 1000)\n\\set a random(1, 5)\n\\if :x <= 990\nSELECT balance FROM account WHERE id = :a;\n\\else\n\
+           BEGIN;\nSELECT balance AS b FROM account WHERE id = :a \\gset\nUPDATE account SET balance = :b + 1 WHERE id = :a;\n\
+           COMMIT;\n\\endif\n",
+        ],
+        "d--",
+    ),
+    (
+        "a branch of a derived number, in a branch",
+        "",
+        &[
+            "\\set x random_zipfian(1, 100, 1.3)\n\\set y random(1, 20)\n\\set a random(1, 5)\n\\if :x % 10 = 7\n\
+           \\if hash(:y) % 5 = 0\nBEGIN;\nSELECT balance AS b FROM account WHERE id = :a \\gset\n\
+           UPDATE account SET balance = :b + 1 WHERE id = :a;\nCOMMIT;\n\\endif\n\\endif\n",
+        ],
+        "d--",
+    ),
+    (
+        "a branch of some clients",
+        "",
+        &["\\if :client_id % 3 = 2\nBEGIN;\nSELECT balance AS b FROM account WHERE id = 1 \\gset\n\
+           UPDATE account SET balance = :b + 1 WHERE id = 1;\nCOMMIT;\n\\endif\n"],
+        "d--",
+    ),
+    (
+        "each moves a part below the other",
+        "CREATE TABLE part (id int PRIMARY KEY, above int); INSERT INTO part SELECT g, 0 FROM generate_series(0, 9) g",
+        &[
+            "\\set f random(1, 9)\n\\set t random(0, 9)\nBEGIN;\nSELECT above AS u FROM part WHERE id = :t \\gset\n\
+           \\if :u <> :f\nUPDATE part SET above = :t WHERE id = :f;\n\\endif\nCOMMIT;\n",
+        ],
+        "dd-",
+    ),
+    (
+        "a number that is taken, and freed within",
+        "CREATE TABLE cfg (id int PRIMARY KEY, v int NOT NULL); INSERT INTO cfg VALUES (1, 0); \
+         CREATE TABLE seat (id int PRIMARY KEY, who int NOT NULL); INSERT INTO seat VALUES (1, 1), (2, 1)",
+        &[
+            "\\set s random(1, 2)\nBEGIN;\nSELECT v FROM cfg WHERE id = 1 \\gset\nINSERT INTO seat VALUES (:s, :v);\nCOMMIT;\n",
+            "\\set s random(1, 3)\nBEGIN;\nUPDATE cfg SET v = v + 1 WHERE id = 1;\nDELETE FROM seat WHERE id = :s;\nCOMMIT;\n",
+        ],
+        "dd-",
+    ),
+    (
+        "the same, where others are free",
+        "CREATE TABLE cfg (id int PRIMARY KEY, v int NOT NULL); INSERT INTO cfg VALUES (1, 0); \
+         CREATE TABLE seat (id int PRIMARY KEY, who int NOT NULL); INSERT INTO seat VALUES (2, 1), (3, 1)",
+        &[
+            "\\set s random(1, 4)\nBEGIN;\nSELECT v FROM cfg WHERE id = 1 \\gset\nINSERT INTO seat VALUES (:s, :v);\nCOMMIT;\n",
+            "\\set s random(2, 3)\nBEGIN;\nUPDATE cfg SET v = v + 1 WHERE id = 1;\nDELETE FROM seat WHERE id = :s;\nCOMMIT;\n",
+        ],
+        "dd-",
+    ),
+    (
+        "a parent that is made within",
+        "CREATE TABLE cfg (id int PRIMARY KEY, v int NOT NULL); INSERT INTO cfg VALUES (1, 0); \
+         CREATE TABLE parent (id int PRIMARY KEY); CREATE TABLE child (parent int NOT NULL REFERENCES parent, v int NOT NULL)",
+        &[
+            "\\set p random(1, 3)\nBEGIN;\nSELECT v FROM cfg WHERE id = 1 \\gset\nINSERT INTO child VALUES (:p, :v);\nCOMMIT;\n",
+            "\\set p random(1, 3)\nBEGIN;\nUPDATE cfg SET v = v + 1 WHERE id = 1;\n\
+             INSERT INTO parent VALUES (:p) ON CONFLICT DO NOTHING;\nCOMMIT;\n",
+        ],
+        "d--",
+    ),
+    (
+        "a parent that is made within, of a table with partitions",
+        "CREATE TABLE cfg (id int PRIMARY KEY, v int NOT NULL); INSERT INTO cfg VALUES (1, 0); \
+         CREATE TABLE parent (id int PRIMARY KEY) PARTITION BY LIST (id); CREATE TABLE all_parents PARTITION OF parent DEFAULT; CREATE TABLE child (parent int NOT NULL REFERENCES parent, v int NOT NULL)",
+        &[
+            "\\set p random(1, 3)\nBEGIN;\nSELECT v FROM cfg WHERE id = 1 \\gset\nINSERT INTO child VALUES (:p, :v);\nCOMMIT;\n",
+            "\\set p random(1, 3)\nBEGIN;\nUPDATE cfg SET v = v + 1 WHERE id = 1;\n\
+             INSERT INTO parent VALUES (:p) ON CONFLICT DO NOTHING;\nCOMMIT;\n",
+        ],
+        "dd-",
+    ),
+    (
+        "nothing is wrong with a script that fails with some numbers",
+        "CREATE TABLE seat (id int PRIMARY KEY); INSERT INTO seat VALUES (1), (2)",
+        &[
+            "\\set s random(1, 3)\nINSERT INTO seat VALUES (:s);\n",
+            "\\set s random(1, 3)\nDELETE FROM seat WHERE id = :s;\n",
+        ],
+        "---",
+    ),
+];
+
+#[test]
+fn trying_reaches_branches_numbers_and_failures() {
+    let Some(server) = installed("trying_reaches_branches_numbers_and_failures") else { return };
+    for (name, setup, scripts, wanted) in REACHED {
+        let setup = if setup.is_empty() { ACCOUNTS } else { setup };
+        for (level, letter) in ALL.into_iter().zip(wanted.chars()) {
+            let budget = if letter == '-' { Duration::from_millis(700) } else { Duration::from_secs(20) };
+            let found = tried(&server, setup, scripts, &[level], budget);
+            let shown = format!("{:#?}", found.levels[0].gravest());
+            assert_eq!(letters(&found), letter.to_string(), "{name}, {level}: {shown}");
+            assert!(found.trials() > 0 && found.refused.is_empty(), "{name}: {found:#?}");
+        }
+    }
+}
+
+/// A script that never works is named.
+#[test]
+fn a_script_that_fails_each_time_is_named() {
+    let Some(server) = installed("a_script_that_fails_each_time_is_named") else { return };
+    let scripts = ["SELECT 1 / 0;\n", "UPDATE account SET balance = balance + 1 WHERE id = 1;\n"];
+    let found = tried(&server, ACCOUNTS, &scripts, &[Level::ReadCommitted], Duration::from_secs(1));
+    let why = "it failed each time: line 1: 22012: division by zero";
+    assert_eq!(found.refused, [("1.sql".to_owned(), why.to_owned())]);
+}
