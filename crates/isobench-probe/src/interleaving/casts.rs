@@ -50,6 +50,9 @@ pub struct Meeting {
     pub choices: Vec<Choice>,
     /// The larger, the later it is tried.
     pub rank: usize,
+    /// True for the numbers of the usual ways, and for the first ones of all others: scripts that have met
+    /// with these were tried with each other.
+    pub essential: bool,
 }
 
 impl<'a> Casting<'a> {
@@ -98,7 +101,8 @@ impl<'a> Casting<'a> {
                 }
                 found.push(choices.clone());
                 let later = usize::from(tuple > 0) + tuple / TUPLES_OF_A_RANK;
-                meetings.push(Meeting { choices, rank: usize::div_ceil(number, 3) + later });
+                let essential = tuple == 0 || number == 0;
+                meetings.push(Meeting { choices, rank: usize::div_ceil(number, 3) + later, essential });
                 number += 1;
             };
             for pattern in patterns(&programs) {

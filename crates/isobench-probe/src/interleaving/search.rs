@@ -23,6 +23,12 @@ const MOST_STEPS: usize = 40;
 const LEAST_STATEMENTS: u64 = 3000;
 const MOST_BUDGETS: u32 = 4;
 
+/// The ranks by which numbers of unusual ways come later in states that aren't the first one.
+const LESS_ESSENTIAL: usize = 3;
+
+/// The levels above the weakest one get as much of its time as this part of it.
+const SHARE_OF_OTHERS: u32 = 2;
+
 /// The values by which sequences are ahead when an order is run once more.
 const AHEAD: i64 = 1000;
 
@@ -31,6 +37,8 @@ const NEXT_SECOND: Duration = Duration::from_millis(1100);
 
 /// Something to try.
 struct Item {
+    /// Without it, its scripts don't count as tried with each other.
+    essential: bool,
     rank: usize,
     state: usize,
     cast: Vec<Part>,
@@ -75,13 +83,15 @@ impl<'a, 's> Search<'a, 's> {
         let states = self.ready.states()?;
         let mut items = self.items(&states);
         items.sort_by_key(|item| item.rank);
-        // What the weakest level permits is tried at the others at once, the rest of it afterwards: few
-        // outcomes are wrong only at a stronger level.
+        // What the weakest level permits is tried at the others at once, and the rest of it as far as they
+        // have their share of the time, else afterwards: few outcomes are wrong only at a stronger level.
         let levels: Vec<usize> = (0..self.found.levels.len()).collect();
         let weakest = levels.iter().copied().min_by_key(|number| self.strength(*number));
         self.found.weakest = weakest.unwrap_or(0);
         let others: Vec<usize> = levels.iter().copied().filter(|number| Some(*number) != weakest).collect();
         let mut postponed = Vec::new();
+        // That of the weakest level, and that of the others.
+        let mut times = (Duration::ZERO, Duration::ZERO);
         let mut tried = 0;
         for (number, item) in items.iter().enumerate() {
             if self.is_over(&levels) {
@@ -97,8 +107,13 @@ impl<'a, 's> Search<'a, 's> {
             match weakest {
                 // With several levels of which nothing is known, the weakest one goes ahead.
                 Some(weakest) if open > 1 => {
-                    if self.splits(state, &item.cast, weakest, &mut serial)? {
+                    let began = Instant::now();
+                    let wrong = self.splits(state, &item.cast, weakest, &mut serial)?;
+                    let between = Instant::now();
+                    times.0 += between - began;
+                    if wrong || times.1 * SHARE_OF_OTHERS < times.0 {
                         self.at(&others, state, &item.cast, &mut serial)?;
+                        times.1 += between.elapsed();
                     } else {
                         postponed.push(number);
                     }
@@ -139,7 +154,7 @@ impl<'a, 's> Search<'a, 's> {
 
     /// The combinations of scripts in these, as far as they are in the first state.
     fn untried<'i>(&self, items: impl IntoIterator<Item = &'i Item>) -> Vec<String> {
-        let first = items.into_iter().filter(|item| item.state == 0);
+        let first = items.into_iter().filter(|item| item.essential);
         let names: BTreeSet<String> = first.map(|item| self.names(&item.cast)).collect();
         names.into_iter().collect()
     }
@@ -208,26 +223,34 @@ impl<'a, 's> Search<'a, 's> {
             combinations.iter().map(|(combination, _)| casting.meetings(combination)).collect();
         for (at, state) in states.iter().enumerate() {
             for cast in state.own.iter().filter(wanted) {
-                items.push(Item { rank: state.rank, state: at, cast: cast.clone() });
+                items.push(Item { essential: false, rank: state.rank, state: at, cast: cast.clone() });
             }
             for ((combination, size), meetings) in combinations.iter().zip(&meetings) {
-                let mut add = |rank: usize, cast: Vec<Part>| {
-                    items.push(Item { rank: state.rank + size - 2 + rank, state: at, cast });
+                let mut add = |essential: bool, rank: usize, cast: Vec<Part>| {
+                    // What matters in the first state matters first.
+                    let later = usize::from(at > 0 && !essential) * LESS_ESSENTIAL;
+                    let essential = essential && at == 0;
+                    items.push(Item {
+                        essential,
+                        rank: state.rank + size - 2 + rank + later,
+                        state: at,
+                        cast,
+                    });
                 };
                 if at == 0 {
                     let rank = usize::from(self.trying.combinations.is_none());
-                    aimed(combination, &self.ready.runs).into_iter().for_each(|cast| add(rank, cast));
+                    aimed(combination, &self.ready.runs).into_iter().for_each(|cast| add(true, rank, cast));
                 }
                 if state.largest {
                     let programs: Vec<_> =
                         combination.iter().map(|program| &self.programs.programs[*program]).collect();
                     for (number, choices) in most_but_one(&programs).iter().enumerate() {
-                        add(number.div_ceil(3), parts(combination, choices));
+                        add(true, number.div_ceil(3), parts(combination, choices));
                     }
                 } else {
-                    meetings
-                        .iter()
-                        .for_each(|meeting| add(meeting.rank, parts(combination, &meeting.choices)));
+                    for Meeting { choices, rank, essential } in meetings {
+                        add(*essential, *rank, parts(combination, choices));
+                    }
                 }
             }
         }

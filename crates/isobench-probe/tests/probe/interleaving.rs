@@ -616,7 +616,7 @@ const REACHED: [(&str, &str, &[&str], &str); 9] = [
             "\\set p random(1, 3)\nBEGIN;\nUPDATE cfg SET v = v + 1 WHERE id = 1;\n\
              INSERT INTO parent VALUES (:p) ON CONFLICT DO NOTHING;\nCOMMIT;\n",
         ],
-        "dd-",
+        "ddd",
     ),
     (
         "nothing is wrong with a script that fails with some numbers",

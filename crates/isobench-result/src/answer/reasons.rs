@@ -84,7 +84,7 @@ fn overlooked(evidence: &Evidence<'_>, candidate: &Candidate<'_>) -> Option<Stri
     );
     let worse = evidence.worse(candidate).filter(|_| clean)?;
     Some(format!(
-        "{}: no anomaly was found, but only by luck: {}, which is stronger, had some.",
+        "{}: no anomaly was found, but {}, which is stronger, had some, and nothing shows that they can't happen here.",
         capital(&candidate.name),
         worse.name
     ))

@@ -42,6 +42,9 @@ pub struct Tried {
     pub by_design: Vec<String>,
 }
 
+/// What stands between the names of scripts that are tried against each other.
+const BESIDE: &str = " × ";
+
 /// A script that wasn't tried.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -143,8 +146,14 @@ pub struct AnsweredRows {
 impl Tried {
     /// True if every script was tried with every other one on the tables as they are made.
     pub fn all_combinations(&self) -> bool {
+        self.all_of(&|_| true)
+    }
+
+    /// The same of the combinations that matter.
+    pub fn all_of(&self, matters: &dyn Fn(&[&str]) -> bool) -> bool {
+        let untried = |combination: &String| matters(&combination.split(BESIDE).collect::<Vec<_>>());
         self.interleavings > 0
-            && self.untried.is_empty()
+            && !self.untried.iter().any(untried)
             && self.undetermined == 0
             && self.not_tried.is_empty()
     }
