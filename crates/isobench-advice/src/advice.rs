@@ -79,6 +79,9 @@ pub struct Transaction {
     pub at_every_level: Option<Reason>,
     /// Statements of which isn't known what they read and write.
     pub unknown: Vec<UnknownStatement>,
+    /// Why the script wasn't tried against others, if it wasn't.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_tried: Option<String>,
 }
 
 /// How sure a level is.
@@ -214,6 +217,7 @@ impl Advice {
                     .collect(),
                 at_every_level: unprotected.map(|shown| reason(programs, shown)),
                 unknown: unknown(number).collect(),
+                not_tried: None,
             }
         });
         let changed = changes.iter().flat_map(|set| &set.changes).map(|change| change.at.as_str());
@@ -386,6 +390,7 @@ mod tests {
             higher: Vec::new(),
             at_every_level: None,
             unknown: Vec::new(),
+            not_tried: None,
         };
         let mut advice = Advice {
             format: FORMAT,

@@ -291,6 +291,7 @@ mod tests {
             below: Some(reason(name, names[1 - number], "rw")),
             higher: Vec::new(),
             unknown: Vec::new(),
+            not_tried: None,
         };
         Advice {
             format: FORMAT,

@@ -17,6 +17,7 @@
 //! | `twice` | scripts that run twice at once |
 //! | `recorded` | recorded dependencies compared with those that are possible |
 //! | `patch` | scripts with changes, and the difference |
+//! | `untried` | scripts that couldn't be tried |
 //! | `deadlocks` | transactions that can wait for each other |
 //! | `unique_index` | unique indexes that are missing |
 //! | `hints` | other ways to write the SQL, for people |
@@ -40,6 +41,7 @@ mod shown;
 mod text;
 mod twice;
 mod unique_index;
+mod untried;
 
 pub use advice::{Advice, Candidate, FORMAT, Measured, Status, Transaction, UnknownStatement, Unshown};
 pub use change_set::{ChangeSet, Changed};

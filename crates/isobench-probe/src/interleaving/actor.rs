@@ -73,6 +73,8 @@ pub struct View {
     pub compared: Vec<Comparison>,
     /// The answers, each with its command.
     pub answers: Vec<(usize, Answer)>,
+    /// The commands whose rows went to the client, not into variables.
+    pub shown: Vec<usize>,
     /// True if it declined: a test of a value that it had read found no row, or it rolled back by
     /// itself.
     pub declined: bool,
@@ -307,6 +309,9 @@ impl<'a> Actor<'a> {
         self.view.wrote |= !nothing && may_write(sql);
         if nothing && sql.keyword(&["update", "delete"]).is_some() && self.tests_what_it_read(sql, guards) {
             self.view.declined = true;
+        }
+        if matches!(answer, Some(Answer::Rows { .. })) && sql.store == Store::None {
+            self.view.shown.push(at);
         }
         if let Some(answer) = answer {
             self.view.answers.push((at, answer));

@@ -189,6 +189,24 @@ impl Masks {
         view.answers.iter().map(answers).collect()
     }
 
+    /// True if the client was shown the same in two runs of a transaction, as far as that is determined.
+    pub fn shows_the_same(&self, number: usize, one: &View, other: &View) -> bool {
+        let shown = |view: &View| -> Vec<(usize, Vec<Row>)> {
+            let answers = view.answers.iter().filter(|(command, _)| {
+                view.shown.contains(command) && !self.whole.contains(&(number, *command))
+            });
+            answers
+                .filter_map(|(command, answer)| match answer {
+                    Answer::Rows { ordered, table } => {
+                        Some((*command, self.rows(number, *command, *ordered, table)))
+                    }
+                    Answer::Tag(_) => None,
+                })
+                .collect()
+        };
+        shown(one) == shown(other)
+    }
+
     fn rows(&self, number: usize, command: usize, ordered: bool, table: &Table) -> Vec<Row> {
         let hide = |row: &Row| -> Row {
             let value = |(column, value): (usize, &Option<String>)| {
@@ -234,6 +252,9 @@ impl Masks {
                 continue;
             }
             let same = |number: &usize| {
+                if serial.endings[*number] != Ending::Done {
+                    return false;
+                }
                 let (ours, theirs) = (&outcome.views[*number], &serial.views[*number]);
                 self.product(*number, ours) == self.product(*number, theirs)
             };
@@ -328,6 +349,28 @@ mod tests {
         );
         let answers = View { answers: reader("7").answers, ..writer("a") };
         assert_eq!(judged(&none, &outcome(vec![answers, reader("2")], same()), &serial), Judgement::Serial);
+    }
+
+    #[test]
+    fn what_a_client_is_shown_is_compared_without_what_goes_into_variables() {
+        let none = Masks::default();
+        let shown = |answers: &str, shown: Vec<usize>| View { shown, ..reader(answers) };
+        assert!(!none.shows_the_same(0, &shown("1", vec![0]), &shown("2", vec![0])));
+        assert!(none.shows_the_same(0, &shown("1", Vec::new()), &shown("2", Vec::new())));
+        let mut masks = Masks::default();
+        assert!(
+            masks.learn(&outcome(vec![reader("1")], delta(&[])), &outcome(vec![reader("2")], delta(&[])))
+        );
+        assert!(masks.shows_the_same(0, &shown("1", vec![0]), &shown("2", vec![0])));
+    }
+
+    #[test]
+    fn who_fails_in_an_order_is_no_explanation_of_who_does_not() {
+        let none = Masks::default();
+        let mut serial = outcome(vec![writer("a"), writer("b")], delta(&[]));
+        serial.endings[1] = Ending::Failed("line 1".to_owned());
+        let found = outcome(vec![writer("a"), writer("b")], delta(&[]));
+        assert_ne!(judged(&none, &found, &[serial]), Judgement::Serial);
     }
 
     #[test]

@@ -442,18 +442,55 @@ impl<'a, 's> Search<'a, 's> {
         let outcome = &performance.outcome;
         let mut worst = Judgement::Damage;
         for order in Self::candidates(outcome) {
-            if !serial.outcomes.contains_key(&order) {
-                let ran = self.serially(cast, &order, 0, &serial.masks)?;
-                serial.outcomes.insert(order.clone(), vec![ran]);
-            }
+            self.run_order(cast, &order, serial)?;
             let ran = &serial.outcomes[&order];
             let judgement = serial.masks.judge(outcome, ran.iter().map(|ran| (order.as_slice(), ran)));
             if judgement == Judgement::Serial {
-                return Ok(judgement);
+                return self.judge_shown(cast, outcome, &order, serial);
             }
             worst = worst.min(judgement);
         }
         Ok(worst)
+    }
+
+    /// Runs an order, if that hasn't been done.
+    fn run_order(&mut self, cast: &[Part], order: &[usize], serial: &mut Serial) -> Result<(), TryError> {
+        if !serial.outcomes.contains_key(order) {
+            let ran = self.serially(cast, order, 0, &serial.masks)?;
+            serial.outcomes.insert(order.to_vec(), vec![ran]);
+        }
+        Ok(())
+    }
+
+    /// Judges what the clients of transactions that wrote were shown, of an outcome that this order gives
+    /// otherwise: it may be older than what was written, but some order has to give all of it.
+    fn judge_shown(
+        &mut self,
+        cast: &[Part],
+        outcome: &Outcome,
+        order: &[usize],
+        serial: &mut Serial,
+    ) -> Result<Judgement, TryError> {
+        for number in order.iter().filter(|number| outcome.views[**number].wrote) {
+            let mut fits = false;
+            for other in Self::candidates(outcome).into_iter().filter(|other| other.contains(number)) {
+                let view = &outcome.views[*number];
+                if view.shown.is_empty() {
+                    fits = true;
+                    break;
+                }
+                self.run_order(cast, &other, serial)?;
+                let same = |ran: &Outcome| serial.masks.shows_the_same(*number, view, &ran.views[*number]);
+                if serial.outcomes[&other].iter().any(same) {
+                    fits = true;
+                    break;
+                }
+            }
+            if !fits {
+                return Ok(Judgement::WrongAnswer);
+            }
+        }
+        Ok(Judgement::Serial)
     }
 
     /// True if an outcome that no order gives is one that was asked for: transactions that run after the

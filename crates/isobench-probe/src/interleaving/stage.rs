@@ -38,6 +38,8 @@ pub struct Stage<'a> {
     pub statements: u64,
     /// True if scripts take locks that outlast their transactions.
     keeps_locks: bool,
+    /// True if scripts listen, so that sessions would be told of what others do later.
+    listens: bool,
     /// What functions of the schema ask for.
     by_functions: Option<&'static str>,
     /// True if scripts, or functions, limit the time that they wait.
@@ -263,6 +265,7 @@ impl<'a> Stage<'a> {
             conditions,
             statements: 0,
             keeps_locks,
+            listens: programs.mention(&["listen"]),
             by_functions,
             limits_waits: by_role || programs.mention(&[LOCK_TIMEOUT]),
         })
@@ -754,6 +757,9 @@ impl<'a> Stage<'a> {
             }
             if self.keeps_locks {
                 query(session, "SELECT pg_advisory_unlock_all()", patience)?;
+            }
+            if self.listens {
+                query(session, "UNLISTEN *", patience)?;
             }
         }
         Ok(())

@@ -160,6 +160,7 @@ fn carry_out(
     let elsewhere = elsewhere.map(|script| script.name.clone()).collect();
     let trial = Trial {
         ended: RefCell::default(),
+        refused: RefCell::default(),
         elsewhere: &elsewhere,
         site: &site,
         target,
@@ -194,6 +195,7 @@ fn carry_out(
     };
     let changes = if many { Vec::new() } else { changes(&question, &decision, &trial, read_again)? };
     let mut advice = Advice { twice, ..Advice::of(&found, &decision, changes) };
+    advice.note_untried(&trial.refused.borrow());
     let tried = trial.require_end();
     let whole = tried.is_ok();
     let save = |advice: &Advice| match options.write.as_deref() {

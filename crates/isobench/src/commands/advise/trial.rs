@@ -1,7 +1,7 @@
 //! Scripts that are tried against each other on tables of isobench's own.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use isobench_advice::Executed;
@@ -46,6 +46,8 @@ pub(super) struct Trial<'a> {
     /// Why nothing is tried any more: it was interrupted, or the server is gone. What was found before is
     /// reported.
     pub(super) ended: RefCell<Option<String>>,
+    /// The scripts that couldn't be tried when they were last to be, each with the reason.
+    pub(super) refused: RefCell<BTreeMap<String, String>>,
 }
 
 /// Why scripts can't be tried.
@@ -84,7 +86,14 @@ impl Trial<'_> {
     ) -> Outcome<Executed> {
         match self.found(sources, setup, combinations, allocation)? {
             Err(NotTried::Mistake(why)) if !self.many => Err(Failure::setup(why)),
-            found => Ok(self.executed(found, combinations)),
+            found => {
+                if let Ok(found) = &found {
+                    let mut refused = self.refused.borrow_mut();
+                    refused.retain(|script, _| !self.meeting(combinations).contains(script.as_str()));
+                    refused.extend(found.refused.iter().cloned());
+                }
+                Ok(self.executed(found, combinations))
+            }
         }
     }
 
