@@ -67,6 +67,8 @@ pub struct Rehearsal<'s> {
     endings: Vec<Known>,
     /// The tables that each program may change, as far as it has been seen.
     writes: Vec<BTreeSet<usize>>,
+    /// The tables of which each program may lock rows, as far as it has been seen.
+    locks: Vec<BTreeSet<usize>>,
     /// The tables that each program touches, as far as it has been seen.
     touches: Vec<BTreeSet<usize>>,
 }
@@ -111,6 +113,7 @@ impl<'s> Rehearsal<'s> {
             runs: vec![Vec::new(); count],
             endings: vec![Known::Nothing; count],
             writes: none(),
+            locks: none(),
             touches: none(),
         }
     }
@@ -198,7 +201,8 @@ impl<'s> Rehearsal<'s> {
             let apart = spread(&self.programs.programs[program].draws, false);
             let ways = self.ways[program].clone();
             for choice in ways.iter().cloned().chain([moved(&ways[0], &apart)]) {
-                let [touched, changed] = self.stage.uses(&Part::with(program, choice))?;
+                let [touched, changed, locked] = self.stage.uses(&Part::with(program, choice))?;
+                self.locks[program].extend(locked);
                 self.touches[program].extend(touched);
                 self.writes[program].extend(changed);
             }
@@ -530,13 +534,15 @@ impl<'s> Rehearsal<'s> {
     }
 
     /// False if no split of the first transaction by the others can end otherwise than in some order: the
-    /// next one has to change a table that the first one touches, and each has to conflict with the one
+    /// next one has to change a table that the first one touches, or to lock rows of one that the first one
+    /// changes, since it then waits with an older snapshot; and each has to conflict with the one
     /// before it, the last one also with the first.
     pub fn may_go_wrong(&self, combination: &[usize]) -> bool {
         let changes = |one: usize, other: usize| !self.writes[one].is_disjoint(&self.touches[other]);
         let conflict = |one: usize, other: usize| changes(one, other) || changes(other, one);
         let (first, last) = (combination[0], combination[combination.len() - 1]);
-        changes(combination[1], first)
+        let waits = !self.locks[combination[1]].is_disjoint(&self.writes[first]);
+        (waits || changes(combination[1], first))
             && combination[1..].windows(2).all(|pair| conflict(pair[0], pair[1]))
             && conflict(last, first)
     }

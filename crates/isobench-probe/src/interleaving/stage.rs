@@ -503,22 +503,23 @@ impl<'a> Stage<'a> {
         })
     }
 
-    /// Runs a script alone, and returns the tables that its transactions touch and those that they may
-    /// change, by their indexes: by the locks that they hold, so that those of functions and triggers
+    /// Runs a script alone, and returns the tables that its transactions touch those that they may
+    /// change, and those of which they may lock rows, by their indexes: by the locks that they hold, so that those of functions and triggers
     /// are among them. What it changes stays.
     ///
     /// # Errors
     /// The server refuses what isn't a script's, or is gone; the run is stopped.
-    pub fn uses(&mut self, part: &Part) -> Result<[BTreeSet<usize>; 2], TryError> {
+    pub fn uses(&mut self, part: &Part) -> Result<[BTreeSet<usize>; 3], TryError> {
         let all: BTreeSet<usize> = (0..self.ground.tables.len()).collect();
         if !self.ground.knows_writers() {
-            return Ok([all.clone(), all]);
+            return Ok([all.clone(), all.clone(), all]);
         }
         let mut alone = self.cast(std::slice::from_ref(part), 0);
         let session = alone.sessions[0];
-        let [mut touched, mut changed] = [BTreeSet::new(), BTreeSet::new()];
+        let mut found = [BTreeSet::new(), BTreeSet::new(), BTreeSet::new()];
         let sql = format!(
-            "SELECT relation, bool_or(mode NOT IN ('AccessShareLock', 'RowShareLock')) FROM pg_catalog.pg_locks \
+            "SELECT relation, bool_or(mode NOT IN ('AccessShareLock', 'RowShareLock')), \
+             bool_or(mode <> 'AccessShareLock') FROM pg_catalog.pg_locks \
              WHERE locktype = 'relation' AND pid = {} GROUP BY relation",
             self.sessions[session].pid()
         );
@@ -527,16 +528,14 @@ impl<'a> Stage<'a> {
             if self.step(&mut alone, 0)? != Went::On {
                 if matches!(alone.actors[0].ending, Ending::Failed(_)) {
                     // The locks of what it failed with are gone.
-                    touched.extend(&all);
-                    changed.extend(&all);
+                    found.iter_mut().for_each(|tables| tables.extend(&all));
                 }
                 break;
             }
             if self.sessions[session].status() == TransactionStatus::Idle {
                 if was_idle {
                     // It has its own transactions, whose locks are gone.
-                    touched.extend(&all);
-                    changed.extend(&all);
+                    found.iter_mut().for_each(|tables| tables.extend(&all));
                 }
                 continue;
             }
@@ -544,14 +543,17 @@ impl<'a> Stage<'a> {
             for row in query(&mut self.control, &sql, patience)? {
                 let mut values = row.into_iter().flatten();
                 let Some(table) = values.next().and_then(|oid| self.ground.table(&oid)) else { continue };
+                let [touched, further @ ..] = &mut found;
                 touched.insert(table);
-                if values.next().is_some_and(|changes| changes == "t") {
-                    changed.insert(table);
+                for tables in further {
+                    if values.next().is_some_and(|is_so| is_so == "t") {
+                        tables.insert(table);
+                    }
                 }
             }
         }
         self.leave(&mut alone, 1)?;
-        Ok([touched, changed])
+        Ok(found)
     }
 
     /// Runs further transactions, and returns all that has changed then.

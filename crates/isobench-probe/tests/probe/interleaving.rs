@@ -539,7 +539,7 @@ fn only_what_is_asked_for_is_no_accusation() {
 
 /// Branches that a script's own numbers decide, numbers that meet crosswise, and scripts that fail in the
 /// first state.
-const REACHED: [(&str, &str, &[&str], &str); 9] = [
+const REACHED: [(&str, &str, &[&str], &str); 15] = [
     (
         "a lost update in a branch that few take",
         "",
@@ -617,6 +617,60 @@ const REACHED: [(&str, &str, &[&str], &str); 9] = [
              INSERT INTO parent VALUES (:p) ON CONFLICT DO NOTHING;\nCOMMIT;\n",
         ],
         "ddd",
+    ),
+    (
+        "who writes, too, and shows two states",
+        "",
+        &[
+            "\\set a random(1, 5)\nBEGIN;\nSELECT balance FROM account WHERE id = :a;\n\
+             SELECT balance + 0 AS again FROM account WHERE id = :a;\nINSERT INTO hold (account) VALUES (:a);\nCOMMIT;\n",
+            "\\set a random(1, 5)\nUPDATE account SET balance = balance + 1 WHERE id = :a;\n",
+        ],
+        "w--",
+    ),
+    (
+        "who writes, and puts two states into variables that nothing uses",
+        "",
+        &[
+            "\\set a random(1, 5)\nBEGIN;\nSELECT balance AS b FROM account WHERE id = :a \\gset\n\
+             SELECT balance + 0 AS c FROM account WHERE id = :a \\gset\nINSERT INTO hold (account) VALUES (:a);\nCOMMIT;\n",
+            "\\set a random(1, 5)\nUPDATE account SET balance = balance + 1 WHERE id = :a;\n",
+        ],
+        "---",
+    ),
+    (
+        "who shows a row before it counts it up",
+        "",
+        &["\\set a random(1, 5)\nBEGIN;\nSELECT id, balance FROM account WHERE id = :a;\n\
+           UPDATE account SET balance = balance + 1 WHERE id = :a;\nINSERT INTO hold (account) VALUES (:a);\nCOMMIT;\n"],
+        "---",
+    ),
+    (
+        "a lost update that others are notified of",
+        "",
+        &[
+            "\\set a random(1, 5)\nBEGIN;\nLISTEN changed;\nSELECT balance AS b FROM account WHERE id = :a \\gset\n\
+           UPDATE account SET balance = :b + 1 WHERE id = :a;\nNOTIFY changed;\nUNLISTEN changed;\nCOMMIT;\n",
+        ],
+        "d--",
+    ),
+    (
+        "an UPDATE that waits, and copies what its snapshot had",
+        "",
+        &[
+            "BEGIN;\nUPDATE account SET balance = 7 WHERE id = 1;\nUPDATE account SET balance = 7 WHERE id = 2;\nCOMMIT;\n",
+            "UPDATE account a SET balance = a.balance * 1000 + b.balance FROM account b WHERE a.id = 1 AND b.id = 2;\n",
+        ],
+        "d--",
+    ),
+    (
+        "a locking read that waits, and shows what its snapshot had",
+        "",
+        &[
+            "BEGIN;\nUPDATE account SET balance = 7 WHERE id = 1;\nUPDATE account SET balance = 7 WHERE id = 2;\nCOMMIT;\n",
+            "SELECT a.balance, b.balance FROM account a, account b WHERE a.id = 1 AND b.id = 2 FOR UPDATE OF a;\n",
+        ],
+        "w--",
     ),
     (
         "nothing is wrong with a script that fails with some numbers",
