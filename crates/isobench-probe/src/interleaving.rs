@@ -19,16 +19,20 @@
 //! | `foresight` | what a script's own numbers decide, and which ones take each of its ways |
 //! | `actor` | one run of a script, statement by statement |
 //! | `ground` | the tables: what has changed, and putting it back |
+//! | `step` | a step as it is shown |
 //! | `held` | locks that another session takes over |
+//! | `beside` | transactions that run while such locks are held |
 //! | `stage` | sessions, steps, waiting |
 //! | `outcome` | the comparison with serial orders |
-//! | `rehearsal` | scripts alone: numbers that work, tables that are used, states worth trying |
+//! | `rehearsal` | scripts alone: numbers that work, tables that are used |
+//! | `states` | states of the tables that are worth trying |
 //! | `search` | states, casts and splits, within a budget |
 //! | `found` | what it found |
 //! | `replay` | the same as a specification of the isolation tester |
 
 mod actor;
 mod aims;
+mod beside;
 mod casts;
 mod foresight;
 mod found;
@@ -40,6 +44,8 @@ mod rehearsal;
 mod replay;
 mod search;
 mod stage;
+mod states;
+mod step;
 #[cfg(test)]
 mod tests;
 mod walk;
@@ -55,7 +61,7 @@ use crate::tester::{Opener, Options, RunError};
 
 pub use found::{ByDesign, ChangedTable, Found, LevelFound, Order, Witness};
 pub use program::{Programs, names_schema};
-pub use stage::{Step, StepResult};
+pub use step::{Step, StepResult};
 
 /// How scripts are tried.
 pub struct Trying<'a> {

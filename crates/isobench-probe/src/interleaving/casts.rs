@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use isobench_script::Slot;
 
-use super::foresight::{Decided, Foreseen, Foresight, Reach};
+use super::foresight::{Decided, Foreseen, Foresight, Reach, Sent};
 use super::program::{Choice, Draw, Number, Part, Program, Programs};
 
 /// The most tuples of ways of a combination of two scripts, and of more.
@@ -32,7 +32,7 @@ pub struct Casting<'a> {
     named: Vec<i64>,
     known: RefCell<BTreeMap<(usize, Choice), Rc<Known>>>,
     /// The numbers of what is foreseen, by which it is told apart.
-    numbers: RefCell<BTreeMap<(usize, Decided, Vec<Vec<(usize, String)>>), usize>>,
+    numbers: RefCell<BTreeMap<(usize, Decided, Sent), usize>>,
     reaches: RefCell<BTreeMap<(usize, usize), Rc<Reach>>>,
 }
 

@@ -35,13 +35,16 @@ pub const CLIENTS: i64 = 64;
 /// The outcomes of the conditions of a script: each command with what its condition was.
 pub type Decided = BTreeSet<(usize, bool)>;
 
+/// What is sent in each world: the commands, with their variables.
+pub type Sent = Vec<Vec<(usize, String)>>;
+
 /// What a script does with some numbers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Foreseen {
     /// The outcomes of its conditions, both ones where the server decides.
     pub decided: Decided,
     /// What it sends in each world: the commands, with their variables.
-    pub sent: Vec<Vec<(usize, String)>>,
+    pub sent: Sent,
     /// What it draws: range and number.
     pub drawn: BTreeMap<Place, [i64; 3]>,
     /// The variables in its SQL whose first value is an integer and the same in all worlds.

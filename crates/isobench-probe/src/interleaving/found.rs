@@ -8,7 +8,7 @@ use isobench_isolation::Allocation;
 use super::actor::Answer;
 use super::ground::{GroundTable, Row};
 use super::outcome::Outcome;
-use super::stage::Step;
+use super::step::Step;
 use crate::event::Table;
 
 /// What trying scripts against each other has shown.

@@ -11,8 +11,9 @@ use super::found::{ByDesign, Found, LevelFound, Order, Witness};
 use super::ground::Delta;
 use super::outcome::{Judgement, Masks, Outcome, orders};
 use super::program::{Part, Programs};
-use super::rehearsal::{Rehearsal, State};
+use super::rehearsal::Rehearsal;
 use super::stage::{Performance, Schedule, Stage};
+use super::states::State;
 use super::{TryError, Trying};
 
 /// The most steps after which a transaction is split.
@@ -239,7 +240,9 @@ impl<'a, 's> Search<'a, 's> {
                 };
                 if at == 0 {
                     let rank = usize::from(self.trying.combinations.is_none());
-                    aimed(combination, &self.ready.runs).into_iter().for_each(|cast| add(true, rank, cast));
+                    for cast in aimed(combination, &self.ready.runs) {
+                        add(true, rank, cast);
+                    }
                 }
                 if state.largest {
                     let programs: Vec<_> =

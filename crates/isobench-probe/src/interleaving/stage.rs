@@ -1,7 +1,7 @@
 //! The sessions in which transactions run against each other, and the steps that they take.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use isobench_database::WaitView;
 use isobench_isolation::history::Mode;
@@ -9,23 +9,22 @@ use isobench_pgwire::TransactionStatus;
 
 use super::actor::{Actor, Ending, Next, View};
 use super::ground::{Delta, Ground, Keys, query};
-use super::held::Locks;
 use super::outcome::Outcome;
 use super::program::{Part, Programs};
+use super::step::{Step, StepResult};
 use super::{TriedCondition, TryError, Trying};
-use crate::event::Table;
 use crate::tester::{Options, Patience, Reply, TestSession, Tester, WaitDetection, Waits};
 
 /// Sessions and tables.
 pub struct Stage<'a> {
-    programs: &'a Programs,
+    pub(super) programs: &'a Programs,
     options: Options,
     stopped: &'a dyn Fn() -> bool,
-    control: TestSession,
+    pub(super) control: TestSession,
     /// The modes of each program in each allocation, as numbers of modes.
     modes: Vec<Vec<usize>>,
     /// For each mode as many sessions as transactions run against each other.
-    sessions: Vec<TestSession>,
+    pub(super) sessions: Vec<TestSession>,
     /// Their number for each mode.
     side_by_side: usize,
     waits: Waits,
@@ -41,9 +40,9 @@ pub struct Stage<'a> {
     /// True if scripts listen, so that sessions would be told of what others do later.
     listens: bool,
     /// What functions of the schema ask for.
-    by_functions: Option<&'static str>,
+    pub(super) by_functions: Option<&'static str>,
     /// True if scripts, or functions, limit the time that they wait.
-    limits_waits: bool,
+    pub(super) limits_waits: bool,
 }
 
 /// A way to run transactions against each other.
@@ -57,69 +56,6 @@ pub enum Schedule {
     /// One step of each of these in turn, as far as it doesn't wait; then the rest.
     #[cfg(test)]
     Steps(Vec<usize>),
-}
-
-/// A step as it is shown.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
-    /// The number of the transaction.
-    pub transaction: usize,
-    /// What it sent.
-    pub sql: String,
-    /// True if a BEGIN was sent before it, because it stands outside of a block of its own.
-    pub enclosed: bool,
-    /// What became of it.
-    pub result: StepResult,
-}
-
-/// What became of a step.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum StepResult {
-    /// It waits for another transaction.
-    Waits,
-    /// It returned rows.
-    Rows(Table),
-    /// It ended; the command tag.
-    Tag(String),
-    /// It failed.
-    Failed(String),
-}
-
-/// The longest line of an answer that is shown whole, in characters.
-const WIDEST: usize = 60;
-
-/// The most rows of an answer that are shown.
-const MOST_ROWS: usize = 4;
-
-impl Step {
-    /// True if it waits for another transaction.
-    pub fn waits(&self) -> bool {
-        self.result == StepResult::Waits
-    }
-
-    /// The answer as psql would show it, a line each; long ones are cut.
-    pub fn answer(&self) -> Vec<String> {
-        let cut = |text: String| {
-            let long = text.chars().count() > WIDEST;
-            if long { text.chars().take(WIDEST - 1).chain(['…']).collect() } else { text }
-        };
-        match &self.result {
-            StepResult::Waits => vec!["waits".to_owned()],
-            StepResult::Tag(tag) => vec![tag.clone()],
-            StepResult::Failed(why) => vec![why.clone()],
-            StepResult::Rows(table) => {
-                let shown = table.rows.iter().take(MOST_ROWS).map(|row| {
-                    let values: Vec<&str> = row.iter().map(|value| value.as_deref().unwrap_or("")).collect();
-                    cut(values.join(" | "))
-                });
-                let count = match table.rows.len() {
-                    1 => "(1 row)".to_owned(),
-                    many => format!("({many} rows)"),
-                };
-                std::iter::once(cut(table.columns.join(" | "))).chain(shown).chain([count]).collect()
-            }
-        }
-    }
 }
 
 /// One run of transactions.
@@ -146,9 +82,6 @@ const BY_DESIGN: [(&str, &str); 3] =
 /// The setting that ends a wait.
 const LOCK_TIMEOUT: &str = "lock_timeout";
 
-/// How long a transaction that limits its waits may wait for locks that were taken over.
-const LIMITED_WAIT: Duration = Duration::from_secs(2);
-
 /// Settings that save time. The server or the role may not know or permit one; then deadlocks take a
 /// second to be found, and commits wait for the disk.
 const SETTINGS: [&str; 2] = ["SET deadlock_timeout = '10ms'", "SET synchronous_commit = off"];
@@ -162,20 +95,20 @@ const ASK_AFTER: u32 = 1;
 
 /// What one step led to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Went {
+pub enum Went {
     On,
     Waits,
     Ended,
 }
 
 /// What has changed, and the processes that changed it.
-type Changes = (Delta, BTreeSet<i32>);
+pub type Changes = (Delta, BTreeSet<i32>);
 
 /// Transactions under way.
-struct Cast<'a> {
-    actors: Vec<Actor<'a>>,
+pub struct Cast<'a> {
+    pub(super) actors: Vec<Actor<'a>>,
     /// The session of each.
-    sessions: Vec<usize>,
+    pub(super) sessions: Vec<usize>,
     waiting: Vec<Option<String>>,
     steps: Vec<Step>,
     committed_part: Vec<bool>,
@@ -291,7 +224,7 @@ impl<'a> Stage<'a> {
     }
 
     /// Transactions that are about to begin, in the sessions of this allocation.
-    fn cast<'p>(&self, parts: &'p [Part], allocation: usize) -> Cast<'p>
+    pub(super) fn cast<'p>(&self, parts: &'p [Part], allocation: usize) -> Cast<'p>
     where
         'a: 'p,
     {
@@ -360,119 +293,16 @@ impl<'a> Stage<'a> {
             #[cfg(test)]
             Schedule::Steps(_) => true,
         };
-        let performance = self.concluded(under_way, &takes_part, Changes::default(), later)?;
+        let performance = self.concluded(under_way, &takes_part, &Changes::default(), later)?;
         Ok(Performance { over, between, ..performance })
     }
 
-    /// Runs transactions one after the other, in this order; from the end of the first one of the cast on,
-    /// another session holds the locks that it had after so many steps, until a transaction waits for it.
-    /// If the first one isn't in the order, they are held from the beginning. `None` if that can't be done.
-    ///
-    /// # Errors
-    /// The server refuses what isn't a script's, or is gone; the run is stopped.
-    pub fn perform_beside_locks(
-        &mut self,
-        cast: &[Part],
-        order: &[usize],
-        after: usize,
-        allocation: usize,
-        later: &[Part],
-    ) -> Result<Option<Performance>, TryError> {
-        let Some(locks) = self.locks_of_first(cast, after, allocation)? else { return Ok(None) };
-        let mut under_way = self.cast(cast, allocation);
-        let (mut held, mut changed) = (false, Changes::default());
-        if !order.contains(&0) {
-            if !self.hold(&locks, &changed.0)? {
-                return Ok(None);
-            }
-            held = true;
-        }
-        for number in order {
-            let mut waiting_since = None;
-            loop {
-                match self.step(&mut under_way, *number)? {
-                    Went::On => waiting_since = None,
-                    Went::Ended => break,
-                    Went::Waits if held => {
-                        let since: &mut Instant = waiting_since.get_or_insert_with(Instant::now);
-                        if !self.limits_waits || since.elapsed() > LIMITED_WAIT {
-                            self.release()?;
-                            held = false;
-                        }
-                    }
-                    Went::Waits => break,
-                }
-            }
-            if *number == 0 {
-                let (further, writers) = self.changes()?;
-                changed = (changed.0.then(&further), &changed.1 | &writers);
-                if !self.hold(&locks, &changed.0)? {
-                    self.leave(&mut under_way, cast.len())?;
-                    self.put_back(&changed.0, 0)?;
-                    return Ok(None);
-                }
-                held = true;
-            }
-        }
-        if held {
-            self.release()?;
-        }
-        self.concluded(under_way, &|number| order.contains(&number), changed, later).map(Some)
-    }
-
-    /// True if a transaction asked for what no order gives while another one than the first waited. Which
-    /// locks that one held isn't known.
-    pub fn asks_beside_a_wait(&self, steps: &[Step]) -> bool {
-        let waiting = |(at, step): (usize, &Step)| step.waits().then_some((at, step.transaction));
-        let mut waits = steps.iter().enumerate().filter_map(waiting).filter(|(_, waiting)| *waiting > 0);
-        waits.any(|(at, waiting)| {
-            let resumed = |step: &&Step| step.transaction != waiting;
-            let asked = |step: &Step| self.by_functions.is_some() || asks(&step.sql).is_some();
-            steps[at + 1..].iter().take_while(resumed).any(asked)
-        })
-    }
-
-    /// The locks that the first transaction of a cast has after so many steps. `None` if the server can't
-    /// say.
-    fn locks_of_first(
-        &mut self,
-        cast: &[Part],
-        after: usize,
-        allocation: usize,
-    ) -> Result<Option<Locks>, TryError> {
-        let mut alone = self.cast(&cast[..1], allocation);
-        while alone.actors[0].steps < after && self.step(&mut alone, 0)? == Went::On {}
-        let pid = self.sessions[alone.sessions[0]].pid();
-        let patience = self.patience();
-        let locks = match Locks::of(pid, &self.ground, &mut self.control, patience) {
-            Ok(locks) => Some(locks),
-            Err(TryError::Server(_)) => None,
-            Err(error) => return Err(error),
-        };
-        self.leave(&mut alone, 1)?;
-        let (changed, _) = self.changes()?;
-        self.put_back(&changed, 0)?;
-        Ok(locks)
-    }
-
-    fn hold(&mut self, locks: &Locks, changed: &Delta) -> Result<bool, TryError> {
-        let patience = self.patience();
-        let Some(holder) = self.sessions.last_mut() else { return Ok(false) };
-        locks.take(&self.ground, changed, holder, patience)
-    }
-
-    fn release(&mut self) -> Result<(), TryError> {
-        let patience = self.patience();
-        let Some(holder) = self.sessions.last_mut() else { return Ok(()) };
-        query(holder, "ROLLBACK", patience).map(drop)
-    }
-
     /// Ends what is under way, and takes stock. `before` has already changed.
-    fn concluded(
+    pub(super) fn concluded(
         &mut self,
         mut under_way: Cast<'_>,
         takes_part: &dyn Fn(usize) -> bool,
-        before: Changes,
+        (before, wrote_before): &Changes,
         later: &[Part],
     ) -> Result<Performance, TryError> {
         let running = |actor: &Actor<'_>| actor.ending == Ending::Running;
@@ -483,7 +313,7 @@ impl<'a> Stage<'a> {
         let parts = under_way.actors.iter().zip(&under_way.committed_part);
         let torn = parts.clone().any(|(actor, part)| *part && matches!(actor.ending, Ending::Failed(_)));
         let (further, writers) = self.changes()?;
-        let (delta, writers) = (before.0.then(&further), &before.1 | &writers);
+        let (delta, writers) = (before.then(&further), wrote_before | &writers);
         let mut views: Vec<View> = under_way.actors.iter().map(|actor| actor.view.clone()).collect();
         if self.ground.knows_writers() {
             for (view, session) in views.iter_mut().zip(&under_way.sessions) {
@@ -528,14 +358,14 @@ impl<'a> Stage<'a> {
             if self.step(&mut alone, 0)? != Went::On {
                 if matches!(alone.actors[0].ending, Ending::Failed(_)) {
                     // The locks of what it failed with are gone.
-                    found.iter_mut().for_each(|tables| tables.extend(&all));
+                    found = [all.clone(), all.clone(), all.clone()];
                 }
                 break;
             }
             if self.sessions[session].status() == TransactionStatus::Idle {
                 if was_idle {
                     // It has its own transactions, whose locks are gone.
-                    found.iter_mut().for_each(|tables| tables.extend(&all));
+                    found = [all.clone(), all.clone(), all.clone()];
                 }
                 continue;
             }
@@ -634,7 +464,7 @@ impl<'a> Stage<'a> {
     }
 
     /// Takes one step of a transaction, or looks whether the one for which it waits is over.
-    fn step(&mut self, cast: &mut Cast<'_>, number: usize) -> Result<Went, TryError> {
+    pub(super) fn step(&mut self, cast: &mut Cast<'_>, number: usize) -> Result<Went, TryError> {
         let actor = &mut cast.actors[number];
         if actor.ending != Ending::Running {
             return Ok(Went::Ended);
@@ -737,7 +567,7 @@ impl<'a> Stage<'a> {
     }
 
     /// Ends what is still under way, and frees locks that outlast transactions.
-    fn leave(&mut self, cast: &mut Cast<'_>, count: usize) -> Result<(), TryError> {
+    pub(super) fn leave(&mut self, cast: &mut Cast<'_>, count: usize) -> Result<(), TryError> {
         let patience = self.patience();
         for number in 0..count {
             let session = &mut self.sessions[cast.sessions[number]];
@@ -769,7 +599,7 @@ impl<'a> Stage<'a> {
 }
 
 /// What a text asks for that no order gives.
-fn asks(text: &str) -> Option<&'static str> {
+pub fn asks(text: &str) -> Option<&'static str> {
     let text = text.to_ascii_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
     BY_DESIGN.iter().find(|(words, _)| text.contains(words)).map(|(_, name)| *name)
 }

@@ -101,9 +101,10 @@ impl Expr {
     /// The integers that are written in it, in any order, perhaps repeatedly.
     pub fn integers(&self) -> Vec<i64> {
         let mut found = Vec::new();
-        self.root.leaves(&mut |leaf| match leaf {
-            Node::Constant(Value::Int(number)) => found.push(*number),
-            _ => {}
+        self.root.leaves(&mut |leaf| {
+            if let Node::Constant(Value::Int(number)) = leaf {
+                found.push(*number);
+            }
         });
         found
     }
@@ -111,9 +112,10 @@ impl Expr {
     /// The variables that the value depends on, in any order, perhaps repeatedly.
     pub fn variables(&self) -> Vec<Slot> {
         let mut found = Vec::new();
-        self.root.leaves(&mut |leaf| match leaf {
-            Node::Variable(slot) => found.push(*slot),
-            _ => {}
+        self.root.leaves(&mut |leaf| {
+            if let Node::Variable(slot) = leaf {
+                found.push(*slot);
+            }
         });
         found
     }
