@@ -21,6 +21,7 @@ use isobench_runner::{Control, RunWorkload, Urgency};
 use crate::cell::CellMeasurer;
 use crate::conditions::{Condition, Conditions};
 use crate::failure::{Failure, Outcome};
+use crate::relations::require_relations;
 use crate::setup::Setup;
 use crate::site::Site;
 use crate::tables::Tables;
@@ -97,11 +98,15 @@ impl Attempt {
         Ok(Attempt { sources, tables, scale, defined })
     }
 
-    /// The statements of the user's that make the tables.
-    pub fn setup(&self) -> Vec<&str> {
-        match &self.tables {
-            Tables::Own(setup) => setup.placed_statements().map(|(_, sql)| sql).collect(),
-            _ => Vec::new(),
+    /// The statements of the user's that make the tables, as a specification can hold them.
+    ///
+    /// # Errors
+    /// Rows follow one of them; the place.
+    pub fn setup(&self) -> Result<Vec<&str>, String> {
+        let Tables::Own(setup) = &self.tables else { return Ok(Vec::new()) };
+        match setup.rows() {
+            Some(place) => Err(place),
+            None => Ok(setup.placed_statements().map(|(_, sql)| sql).collect()),
         }
     }
 
@@ -122,6 +127,7 @@ impl Attempt {
             )));
         }
         self.tables.make(site)?;
+        require_relations(site, &self.tables, workload.mix.scripts().iter().map(|one| &one.script))?;
         Conditions::require(extent.conditions, site.connector())?;
         try_interleavings(site, &workload, extent, control).map_err(|error| match error {
             TryError::Script { .. } => Failure::setup(format!("--file: {error}")),
@@ -215,11 +221,11 @@ impl CellMeasurer<'_> {
         if let Some(why) = untried_on(target.database.product) {
             return Ok(Some(Err(why)));
         }
-        if let Some(why) = work.tables.bound() {
+        if let Some(why) = work.tables.bound(target.is_embedded()) {
             return Ok(Some(Err(why)));
         }
-        let Some(room) = target.room()? else {
-            return Ok(Some(Err("there is no schema for tables of their own".to_owned())));
+        let Some(room) = target.apart()? else {
+            return Ok(Some(Err("there is no place for tables of their own".to_owned())));
         };
         // What two transactions do to each other doesn't depend on the number of rows.
         let tables = match &work.tables {

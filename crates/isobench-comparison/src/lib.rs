@@ -23,6 +23,7 @@
 //! | `remedy` | what to do about an error of a script |
 //! | `comparison` | rounds of shuffled cells, and the search for the highest rates |
 //! | `interleavings` | scripts tried against each other, on tables of their own |
+//! | `relations` | a relation that scripts name, and that isn't there |
 //! | `trial` | scripts tried in a rolled-back transaction, before anything is measured |
 //! | `fault`, `settlement` | faults of the server, and what became of the attempts |
 //! | `held_up` | clients held up for good by locks that sessions keep |
@@ -54,6 +55,7 @@ mod modes;
 mod observed;
 mod onlooker;
 mod plans;
+mod relations;
 mod remedy;
 mod round;
 mod round_trips;
@@ -89,6 +91,7 @@ pub use observed::{
 };
 pub use onlooker::{Onlooker, Phase, SoFar};
 pub use plans::AsWritten;
+pub use relations::require_relations;
 pub use serving::{Entered, serve};
 pub use sessions::job;
 pub use site::Site;

@@ -4,7 +4,8 @@
 use std::fs;
 use std::path::Path;
 
-use isobench_pgwire::Connection;
+use isobench_observation::{Reach, reach, writes_public};
+use isobench_pgwire::{Connection, Error};
 use isobench_script::{CommandKind, Symbols, parse};
 
 use crate::failure::{Failure, Outcome};
@@ -15,32 +16,52 @@ pub struct Setup {
     /// The option that names the file.
     option: &'static str,
     file: String,
-    /// Each with the number of its first line.
-    statements: Vec<(u32, String)>,
+    statements: Vec<Statement>,
+    /// The furthest that a statement reaches beyond the schema of its session, and its line.
+    reach: Option<(Reach, u32)>,
+}
+
+/// A statement of the file.
+#[derive(Debug, Clone)]
+struct Statement {
+    /// Its first line.
+    line: u32,
+    text: String,
+    /// The rows that follow a COPY … FROM stdin, as they stand there.
+    rows: Option<String>,
 }
 
 impl Setup {
-    /// Reads the file of an option: SQL statements, each ended by a semicolon.
+    /// Reads the file of an option: SQL statements, each ended by a semicolon, and rows after COPY … FROM
+    /// stdin.
     ///
     /// # Errors
-    /// The file can't be read, holds a backslash command, or ends within a quotation.
+    /// The file can't be read, holds a backslash command, or ends within a quotation or within rows.
     pub fn read(option: &'static str, path: &Path) -> Outcome<Setup> {
         let file = path.display().to_string();
         let text = fs::read_to_string(path)
             .map_err(|error| Failure::setup(format!("--{option}: could not read \"{file}\": {error}")))?;
-        if let Some(line) = text.lines().position(is_copy_of_rows) {
+        if let Some(line) = text.lines().position(|line| line.starts_with("\\connect ")) {
             return Err(Failure::setup(format!(
-                "--{option}: {file}:{}: rows that follow a COPY … FROM stdin aren't read; write INSERTs, as pg_dump \
-                 --inserts does",
+                "--{option}: {file}:{}: \\connect leads to another database; pg_dump without --create leaves it out",
                 line + 1
             )));
         }
-        let script = parse(&file, &without_restriction(&text), &mut Symbols::new())
+        let (text, mut copied) = without_rows(text.trim_start_matches(BYTE_ORDER_MARK)).map_err(|line| {
+            Failure::setup(format!(
+                "--{option}: {file}:{line}: the rows after this COPY … FROM stdin don't end: a line with \\. is missing"
+            ))
+        })?;
+        let script = parse(&file, &text, &mut Symbols::new())
             .map_err(|error| Failure::setup(format!("--{option}: {error}")))?;
         let mut statements = Vec::new();
         for command in &script.commands {
             match &command.kind {
-                CommandKind::Sql(sql) => statements.push((command.line, sql.as_written())),
+                CommandKind::Sql(sql) => {
+                    let rows = copied.iter().position(|(line, _)| *line == command.line);
+                    let rows = rows.map(|place| copied.swap_remove(place).1);
+                    statements.push(Statement { line: command.line, text: sql.as_written(), rows });
+                }
                 other => {
                     return Err(Failure::setup(format!(
                         "--{option}: {file}:{}: \\{} is not SQL; only SQL statements are run",
@@ -50,7 +71,10 @@ impl Setup {
                 }
             }
         }
-        Ok(Setup { option, file, statements })
+        let reaching = |one: &Statement| Some((reach(&one.text)?, one.line));
+        let reach =
+            statements.iter().filter_map(reaching).max_by_key(|(reach, line)| (*reach, u32::MAX - line));
+        Ok(Setup { option, file, statements, reach })
     }
 
     /// Returns a description: the file and the number of its statements.
@@ -63,89 +87,129 @@ impl Setup {
 
     /// The statements, each with its place.
     pub fn placed_statements(&self) -> impl Iterator<Item = (String, &str)> {
-        self.statements.iter().map(|(line, text)| (format!("{}:{line}", self.file), text.as_str()))
+        self.statements.iter().map(|one| (format!("{}:{}", self.file, one.line), one.text.as_str()))
     }
 
-    /// A word in the statements that may concern more than the schema in which they are executed.
-    pub fn names_schemas(&self) -> Option<&'static str> {
-        let texts: Vec<String> =
-            self.statements.iter().map(|(_, statement)| without_values(statement)).collect();
-        WIDER.into_iter().find(|wider| texts.iter().any(|statement| concerns(statement, wider)))
+    /// The place of the first rows that follow a COPY … FROM stdin.
+    pub fn rows(&self) -> Option<String> {
+        let copies = self.statements.iter().find(|one| one.rows.is_some())?;
+        Some(format!("{}:{}", self.file, copies.line))
+    }
+
+    /// How far the statements reach beyond the schema in which they are executed, and where.
+    pub fn reach(&self) -> Option<(Reach, String)> {
+        self.reach.map(|(reach, line)| (reach, format!("{}:{line}", self.file)))
     }
 
     /// Executes the statements, each in its own transaction unless they contain transaction
-    /// control.
+    /// control. On a server of isobench's `own` the roles that they give objects to are made, and those
+    /// that they create may be there already.
     ///
     /// # Errors
-    /// The server refuses a statement; the message names file and line.
-    pub fn run(&self, connection: &mut Connection) -> Outcome {
-        for (line, statement) in &self.statements {
-            connection.execute(statement).map_err(|error| {
-                let report =
-                    error.server().map_or_else(|| error.to_string(), |server| server.report(Some(statement)));
-                let hint = error.code().map_or("", |code| advice(code.as_str(), statement));
-                Failure::setup(format!("--{}: {}:{line}: {report}{hint}", self.option, self.file))
-            })?;
+    /// The server refuses a statement; the message names file and line. On a server of the user's a file that
+    /// makes tables writes the schema `public`.
+    pub fn run(&self, connection: &mut Connection, own: bool) -> Outcome {
+        let outside =
+            self.statements.iter().find(|one| !own && self.option == SETUP && writes_public(&one.text));
+        if let Some(outside) = outside {
+            return Err(Failure::setup(format!("--{SETUP}: {}:{} {YOURS}", self.file, outside.line)));
+        }
+        for statement in &self.statements {
+            let mut done = statement.send(connection);
+            while own
+                && let Err(error) = &done
+                && let Some(role) = statement.missing_role(error)
+            {
+                let name = role.replace('"', "\"\"");
+                connection.execute(&format!("CREATE ROLE \"{name}\"")).map_err(Failure::setup)?;
+                done = statement.send(connection);
+            }
+            match done {
+                Err(error) if own && statement.has_role_already(&error) => {}
+                Err(error) => return Err(self.refused(statement, &error)),
+                Ok(()) => {}
+            }
         }
         Ok(())
     }
-}
 
-/// A dump without the psql commands with which newer versions of `pg_dump` enclose it, line by line.
-fn without_restriction(text: &str) -> String {
-    let restricts = |line: &str| line.starts_with("\\restrict ") || line.starts_with("\\unrestrict ");
-    text.split_inclusive('\n').map(|line| if restricts(line) { "\n" } else { line }).collect()
-}
-
-/// True for a statement, as `pg_dump` writes it, that rows of data follow, which only psql sends.
-fn is_copy_of_rows(line: &str) -> bool {
-    line.starts_with("COPY ") && line.trim_end().ends_with(" FROM stdin;")
-}
-
-/// True if a statement has a word of [`WIDER`], as more than the name of a table or a column.
-fn concerns(statement: &str, wider: &str) -> bool {
-    let executes = EXECUTING.iter().any(|word| has_word(statement, word));
-    has_word(statement, wider) && (executes || !NAMES.contains(&wider) || !is_of_tables(statement))
-}
-
-/// True for statements in which words of [`NAMES`] are no keywords (PostgreSQL manual, "SQL Commands"), so
-/// that they name something: an application may well have a table of roles.
-fn is_of_tables(statement: &str) -> bool {
-    let words: Vec<String> = statement.split_whitespace().take(3).map(str::to_ascii_lowercase).collect();
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let index = matches!(words.as_slice(), ["create", "index", ..] | ["create", "unique", "index"]);
-    let object = matches!(words.as_slice(), ["create" | "alter", "table" | "sequence", ..]);
-    index
-        || object
-        || matches!(words.as_slice(), ["insert" | "update" | "delete" | "truncate" | "analyze", ..])
-}
-
-/// Functions and casts that make a name of a literal.
-const NAMING: [&str; 7] = ["set_config", "nextval", "setval", "currval", "regclass", "execute", "format"];
-
-/// Those of them by which a literal changes the session, or becomes SQL.
-const EXECUTING: [&str; 3] = ["set_config", "execute", "format"];
-
-/// A statement without what its literals hold, where they are values of rows, defaults or labels, and no
-/// names.
-fn without_values(statement: &str) -> String {
-    let kept = statement.contains('\\') || NAMING.iter().any(|word| has_word(statement, word));
-    let words: Vec<String> = statement.split_whitespace().take(2).map(str::to_ascii_lowercase).collect();
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let of_values = matches!(words.as_slice(), ["insert", ..] | ["create", "table" | "type"]);
-    if kept || !of_values {
-        return statement.to_owned();
+    fn refused(&self, Statement { line, text, .. }: &Statement, error: &Error) -> Failure {
+        let report = error.server().map_or_else(|| error.to_string(), |server| server.report(Some(text)));
+        let hint = error.code().map_or("", |code| advice(code.as_str(), text));
+        Failure::setup(format!("--{}: {}:{line}: {report}{hint}", self.option, self.file))
     }
-    // A quotation mark within a literal is doubled, so that another literal follows at once.
-    statement.split('\'').step_by(2).collect::<Vec<_>>().join("''")
 }
 
-/// Words of statements whose effect isn't confined to the schema of the session.
-const WIDER: [&str; 8] =
-    ["public", "schema", "search_path", "extension", "database", "role", "tablespace", "publication"];
+impl Statement {
+    fn send(&self, connection: &mut Connection) -> Result<(), Error> {
+        let Some(rows) = &self.rows else { return connection.execute(&self.text).map(drop) };
+        let mut rest = rows.as_bytes();
+        let fill = &mut |out: &mut Vec<u8>| {
+            let (now, later) = rest.split_at(rest.len().min(COPIED_AT_ONCE));
+            out.extend_from_slice(now);
+            rest = later;
+            !rest.is_empty()
+        };
+        connection.copy_in(&self.text, fill).map(drop)
+    }
 
-/// Those of them that may also be the names of tables and columns.
-const NAMES: [&str; 4] = ["extension", "database", "role", "publication"];
+    /// The role that the server doesn't know, if the statement gives something to it.
+    fn missing_role(&self, error: &Error) -> Option<String> {
+        let server = error.server().filter(|server| server.code.as_str() == UNKNOWN)?;
+        let of_role = OF_ROLES.iter().any(|word| has_word(&self.text, word));
+        let named = server.message.split('"').nth(1).filter(|name| self.text.contains(name))?;
+        of_role.then(|| named.to_owned())
+    }
+
+    /// True if it creates a role that is there.
+    fn has_role_already(&self, error: &Error) -> bool {
+        let mut words = self.text.split_whitespace();
+        let mut next = |wanted: &[&str]| {
+            words.next().is_some_and(|word| wanted.iter().any(|wanted| word.eq_ignore_ascii_case(wanted)))
+        };
+        error.code().is_some_and(|code| code.as_str() == DUPLICATE)
+            && next(&["create"])
+            && next(&["role", "user", "group"])
+    }
+}
+
+/// The character that some editors write at the beginning of a file.
+pub const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// The most bytes of rows that are handed over at once.
+const COPIED_AT_ONCE: usize = 1 << 16;
+
+/// A text without the rows that follow COPY … FROM stdin, as `pg_dump` writes them, and without the psql
+/// commands with which newer versions enclose a dump; each line keeps its number. Rows have the line of
+/// their COPY. The error is the line of rows that don't end.
+fn without_rows(text: &str) -> Result<(String, Vec<(u32, String)>), u32> {
+    let restricts = |line: &str| line.starts_with("\\restrict ") || line.starts_with("\\unrestrict ");
+    let (mut kept, mut copied) = (String::with_capacity(text.len()), Vec::new());
+    let mut lines = (1..).zip(text.split_inclusive('\n'));
+    while let Some((number, line)) = lines.next() {
+        kept.push_str(if restricts(line) { "\n" } else { line });
+        if !is_copy_of_rows(line) {
+            continue;
+        }
+        let mut rows = String::new();
+        loop {
+            let (_, line) = lines.next().ok_or(number)?;
+            kept.push('\n');
+            if line.trim_end_matches(['\r', '\n']) == "\\." {
+                break;
+            }
+            rows.push_str(line);
+        }
+        copied.push((number, rows));
+    }
+    Ok((kept, copied))
+}
+
+/// True for a statement that rows of data follow, which only psql sends.
+fn is_copy_of_rows(line: &str) -> bool {
+    let line = line.trim_end().to_ascii_lowercase();
+    line.starts_with("copy ") && line.contains(" from stdin") && line.ends_with(';')
+}
 
 /// Codes of errors for existing objects: a table, a function, any other object, a schema, a
 /// database (PostgreSQL manual, "Error Codes").
@@ -155,9 +219,19 @@ const EXISTS: [&str; 5] = ["42P07", "42723", "42710", "42P06", "42P04"];
 const AGAIN: &str = "; the file is run before each cell, in a schema made anew, but what it makes elsewhere is still \
     there: let it begin with DROP … IF EXISTS for that";
 
-/// The code of an error for an unknown role, and words of statements that name one in a dump.
+/// The option of files that make tables, which lie in a schema of isobench's.
+const SETUP: &str = "setup";
+
+/// Why such a file isn't executed on a server of the user's, and what to do.
+const YOURS: &str = "writes the schema \"public\" of this server, which isobench leaves alone: leave its name and \
+    set_config('search_path', …) out, so that isobench makes the tables in its own schema, such as by sed 's/public\\.//g; \
+    /set_config/d'; or name no server, so that isobench starts one of its own";
+
+/// The codes of errors for an unknown role and for one that is there, and words of statements that name one
+/// in a dump.
 const UNKNOWN: &str = "42704";
-const OF_ROLES: [&str; 3] = ["owner", "grant", "revoke"];
+const DUPLICATE: &str = "42710";
+const OF_ROLES: [&str; 4] = ["owner", "grant", "revoke", "privileges"];
 
 /// Advice on such an error.
 const NO_OWNER: &str = "; pg_dump --no-owner --no-privileges leaves roles out";
@@ -193,52 +267,51 @@ mod tests {
         let text = "-- tables\nCREATE TABLE t (v text DEFAULT ';');\n\nDO $$ BEGIN PERFORM 1; END $$;\nINSERT INTO \
             t VALUES (':x');\n";
         let setup = read(text).unwrap();
-        let lines: Vec<u32> = setup.statements.iter().map(|(line, _)| *line).collect();
+        let lines: Vec<u32> = setup.statements.iter().map(|one| one.line).collect();
         assert_eq!(lines, [2, 4, 5]);
-        assert!(setup.statements[1].1.starts_with("DO $$ BEGIN PERFORM 1; END $$"));
-        assert!(setup.statements[2].1.contains("':x'"));
+        assert!(setup.statements[1].text.starts_with("DO $$ BEGIN PERFORM 1; END $$"));
+        assert!(setup.statements[2].text.contains("':x'"));
     }
 
     #[test]
-    fn words_that_reach_further_are_found() {
-        let wider = |text: &str| read(text).unwrap().names_schemas();
-        assert_eq!(wider("CREATE TABLE t (v int);\nINSERT INTO t SELECT 1;\n"), None);
-        assert_eq!(wider("CREATE TABLE publication_list (v int);\n"), None);
-        assert_eq!(wider("CREATE TABLE Public.t (v int);\n"), Some("public"));
-        assert_eq!(wider("SELECT 1;\nSELECT set_config('search_path', '', false);\n"), Some("search_path"));
-        assert_eq!(wider("CREATE EXTENSION citext;\n"), Some("extension"));
-        assert_eq!(wider("CREATE TABLE t (role text, database text);\nCREATE ROLE r;\n"), Some("role"));
-        assert_eq!(wider("CREATE TABLE t (role text, database text);\n"), None);
-        let own = "CREATE TABLE role (id int);\nALTER TABLE ONLY role ADD CONSTRAINT r PRIMARY KEY (id);\n\
-                   INSERT INTO \"role\" VALUES (1);\nCREATE UNIQUE INDEX u ON role (id);\n\
-                   ALTER SEQUENCE s OWNED BY database.id;\n";
-        assert_eq!(wider(own), None);
-        assert_eq!(wider("INSERT INTO t SELECT set_config('role', 'x', false);\n"), Some("role"));
-        assert_eq!(wider("ALTER TABLE ONLY role ALTER COLUMN id SET DEFAULT nextval('role_id');\n"), None);
-        assert_eq!(wider("ALTER TABLE role SET SCHEMA other;\n"), Some("schema"));
-        assert_eq!(wider("ALTER ROLE role SET work_mem = 1;\n"), Some("role"));
-        assert_eq!(wider("CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SET ROLE r';\n"), Some("role"));
-        assert_eq!(wider("INSERT INTO t VALUES ('a public role', 'it''s a database');\n"), None);
-        assert_eq!(wider("INSERT INTO public.t VALUES ('x');\n"), Some("public"));
-        assert_eq!(wider("CREATE TYPE seen AS ENUM ('PUBLIC', 'PRIVATE');\n"), None);
-        assert_eq!(wider("CREATE TABLE t (v seen DEFAULT 'PUBLIC'::seen);\n"), None);
-        assert_eq!(wider("CREATE TABLE t (v public.seen DEFAULT 'PUBLIC');\n"), Some("public"));
-        assert_eq!(wider("CREATE TABLE t (v int DEFAULT nextval('public.s'));\n"), Some("public"));
-        assert_eq!(wider("INSERT INTO t VALUES (nextval('public.s'));\n"), Some("public"));
+    fn the_furthest_reach_is_found_with_its_line() {
+        let reach = |text: &str| {
+            let (reach, place) = read(text).unwrap().reach()?;
+            Some((reach.word(), place.rsplit(':').next().unwrap().to_owned()))
+        };
+        assert_eq!(reach("CREATE TABLE t (v int);\nINSERT INTO t SELECT 1;\n"), None);
+        assert_eq!(reach("CREATE TABLE t (role text, public bool); -- CREATE EXTENSION\n"), None);
+        let text = "CREATE TABLE public.t (v int);\n\nCREATE TABLE public.u ();\n";
+        assert_eq!(reach(text), Some(("public", "1".to_owned())));
+        let text = "CREATE TABLE public.t (v int);\nCREATE ROLE r;\n";
+        assert_eq!(reach(text), Some(("role", "2".to_owned())));
     }
 
     #[test]
     fn a_dump_is_read() {
         let dump = "\\restrict a1B2\n\nSET lock_timeout = 0;\nCREATE TABLE public.t (v int);\n\n\\unrestrict a1B2\n\n";
         let setup = read(dump).unwrap();
-        assert_eq!(setup.statements.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [3, 4]);
-        let message = read("COPY public.t (v) FROM stdin;\n1\n\\.\n").unwrap_err().to_string();
-        assert!(message.contains("tables.sql:1") && message.contains("--inserts"), "{message}");
+        assert_eq!(setup.statements.iter().map(|one| one.line).collect::<Vec<_>>(), [3, 4]);
+    }
+
+    #[test]
+    fn rows_of_a_dump_belong_to_their_copy() {
+        let dump = "\u{feff}SELECT 1;\nCOPY public.t (v) FROM stdin;\n1\t;\n\\N\t'\n\\.\n\n\nCOPY u FROM STDIN WITH \
+                    (FORMAT csv);\n\\.\nSELECT 2;\n";
+        let setup = read(dump).unwrap();
+        let found: Vec<(u32, Option<&str>)> =
+            setup.statements.iter().map(|one| (one.line, one.rows.as_deref())).collect();
+        assert_eq!(found, [(1, None), (2, Some("1\t;\n\\N\t'\n")), (8, Some("")), (10, None)]);
+        assert!(setup.rows().unwrap().ends_with("tables.sql:2"));
+        let message = read("SELECT 1;\nCOPY public.t (v) FROM stdin;\n1\n").unwrap_err().to_string();
+        assert!(message.contains("tables.sql:2: the rows after this COPY"), "{message}");
     }
 
     #[test]
     fn a_backslash_command_is_refused_with_its_line() {
         let message = read("CREATE TABLE t (v int);\n\\set x 1\n").unwrap_err().to_string();
         assert!(message.contains("tables.sql:2") && message.contains("\\set"), "{message}");
+        let message = read("CREATE DATABASE d;\n\\connect d\n").unwrap_err().to_string();
+        assert!(message.contains("tables.sql:2") && message.contains("without --create"), "{message}");
     }
 }

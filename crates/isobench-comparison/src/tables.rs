@@ -5,6 +5,7 @@
 use std::time::{Duration, Instant};
 
 use isobench_database::{InitOptions, OwnNames, can_put_back, put_back};
+use isobench_observation::Reach;
 use isobench_pgwire::Connection;
 use isobench_result::StartingState;
 use isobench_workloads::Chosen;
@@ -55,11 +56,25 @@ pub struct Ready {
 }
 
 impl Tables {
-    /// Why these tables can't be made in a schema other than the setup's own, if they can't.
-    pub fn bound(&self) -> Option<String> {
+    /// Why these tables can't be made in a place of their own ([`Target::apart`]), if they can't: on a server
+    /// of isobench's `own` that is a database, and a schema on another one.
+    ///
+    /// [`Target::apart`]: crate::Target::apart
+    pub fn bound(&self, own: bool) -> Option<String> {
         let Tables::Own(setup) = self else { return None };
-        let word = setup.names_schemas()?;
-        Some(format!("the setup mentions \"{word}\", so its tables can't be made in a second schema"))
+        let (reach, place) = setup.reach()?;
+        let word = reach.word();
+        if !own {
+            return Some(format!(
+                "{place} says \"{word}\", which reaches further than a schema of isobench's on this server: leave it \
+                 out (from a dump: sed 's/public\\.//g; /set_config/d'), or name no server, so that isobench starts \
+                 one of its own"
+            ));
+        }
+        let whole = matches!(reach, Reach::Server(_));
+        whole.then(|| {
+            format!("{place} says \"{word}\", which concerns the whole server; leave that statement out")
+        })
     }
 
     /// Brings the tables into their starting state but for a checkpoint ([`Tables::are_written`]):
@@ -139,7 +154,7 @@ impl Tables {
             }
             Tables::Checked(chosen) => make_checked(&mut connection, site, chosen),
             Tables::Own(sql) | Tables::Kept(Some(sql)) => {
-                sql.run(&mut connection)?;
+                sql.run(&mut connection, site.is_embedded())?;
                 Ok(Vec::new())
             }
             Tables::Found | Tables::Kept(None) => Ok(Vec::new()),

@@ -312,16 +312,37 @@ impl Target {
         let room = match &self.namespace {
             Some(namespace) => namespace.borrow_mut().room().map_err(Failure::setup)?,
             None if self.is_embedded() => {
-                self.rooms.set(self.rooms.get() + 1);
-                let name = format!("isobench_{}", self.rooms.get());
-                let mut connection = self.open().map_err(Failure::setup)?;
-                connection.execute(&format!("CREATE SCHEMA {name}")).map_err(Failure::setup)?;
-                connection.close();
-                Some((name.clone(), Connector::in_schema(self.options.clone(), &name)))
+                let name = self.create_room("SCHEMA")?;
+                let connector = Connector::in_schema(self.options.clone(), &name);
+                Some((name, connector))
             }
             None => None,
         };
         Ok(room.map(|(schema, connector)| self.site().room(schema, connector)))
+    }
+
+    /// Makes a place in which scripts are tried: on an embedded server a database, in which a setup may name
+    /// schemas and create extensions as in its own; elsewhere a room, `None` where there can't be one.
+    ///
+    /// # Errors
+    /// The server refuses or is gone.
+    pub fn apart(&self) -> Outcome<Option<Site>> {
+        if !self.is_embedded() {
+            return self.room();
+        }
+        let name = self.create_room("DATABASE")?;
+        let connector = Connector::direct(ConnectOptions { dbname: name, ..self.options.clone() });
+        Ok(Some(Site::new(self.database.clone(), connector, true)))
+    }
+
+    /// Creates a schema or a database on the embedded server, and returns its name.
+    fn create_room(&self, kind: &str) -> Outcome<String> {
+        self.rooms.set(self.rooms.get() + 1);
+        let name = format!("isobench_{}", self.rooms.get());
+        let mut connection = self.open().map_err(Failure::setup)?;
+        connection.execute(&format!("CREATE {kind} {name}")).map_err(Failure::setup)?;
+        connection.close();
+        Ok(name)
     }
 
     /// Makes one of its places anew, without anything that was made there: the schema, or what an
@@ -334,7 +355,7 @@ impl Target {
         match (&self.namespace, connector.place()) {
             (Some(namespace), Some(name)) => namespace.borrow_mut().make_anew(name).map_err(Failure::setup),
             (None, place) if self.is_embedded() => {
-                let mut connection = Connection::open(&self.options).map_err(Failure::setup)?;
+                let mut connection = Connection::open(connector.options()).map_err(Failure::setup)?;
                 let done = self.empty_database(&mut connection, place);
                 connection.close();
                 done
@@ -351,7 +372,12 @@ impl Target {
             let found = connection.query(SCHEMAS).map_err(Failure::setup)?;
             found.rows.into_iter().flatten().flatten().collect()
         };
+        let others =
+            if place.is_some() { Vec::new() } else { connection.query(OTHERS).map_err(Failure::setup)?.rows };
         let mut run = |sql: &str| connection.execute(sql).map(drop).map_err(Failure::setup);
+        for sql in others.into_iter().flatten().flatten() {
+            run(&sql)?;
+        }
         for name in names {
             run(&format!("DROP SCHEMA {} CASCADE", quoted(&name)))?;
         }
@@ -462,6 +488,12 @@ impl Target {
 /// The schemas of an embedded server's database that tables of a user's may be in.
 const SCHEMAS: &str = "SELECT nspname FROM pg_catalog.pg_namespace WHERE nspname !~ '^pg_' \
      AND nspname <> 'information_schema' AND nspname !~ '^isobench_[0-9]+$'";
+
+/// Statements that drop what else a setup may have made in such a database.
+const OTHERS: &str = "SELECT pg_catalog.format('DROP PUBLICATION %I', pubname) FROM pg_catalog.pg_publication UNION ALL \
+     SELECT pg_catalog.format('DROP EVENT TRIGGER IF EXISTS %I', evtname) FROM pg_catalog.pg_event_trigger UNION ALL \
+     SELECT pg_catalog.format('DROP EXTENSION IF EXISTS %I CASCADE', extname) FROM pg_catalog.pg_extension \
+     WHERE extname <> 'plpgsql'";
 
 /// A name as SQL has it.
 fn quoted(name: &str) -> String {

@@ -22,6 +22,7 @@ use crate::design::CellPlan;
 use crate::failure::{Failure, Outcome};
 use crate::observed::Recorded;
 use crate::plans::Values;
+use crate::relations::missing;
 use crate::remedy::remedy;
 use crate::sessions::{self, Places};
 use crate::site::Site;
@@ -81,6 +82,10 @@ impl CellMeasurer<'_> {
         for workload in &mut tried {
             self.design.ask_for_levels(cell, &mut workload.mix)?;
         }
+        let scripts = tried.iter().flat_map(|workload| workload.mix.scripts());
+        if let Some(problem) = missing(site, &work.tables, scripts.map(|weighted| &weighted.script))? {
+            return Ok(Some(problem));
+        }
         let problem = match self.try_workloads(cell, &prepared, &spec, &tried) {
             Ok(problem) => problem,
             Err(failure) => return self.unless_gone(cell, failure),
@@ -96,7 +101,7 @@ impl CellMeasurer<'_> {
         if only {
             self.keep(prepared);
         } else if let Tables::Own(setup) = &self.design.works[cell.work].tables
-            && (!site.is_embedded() || setup.names_schemas().is_some())
+            && (!site.is_embedded() || setup.reach().is_some())
             && let Err(failure) = self.prepare(cell, 0)
         {
             // What lies outside of the schema may be in the way the second time.

@@ -31,6 +31,7 @@ mod dark;
 mod flow;
 mod forms;
 mod plan;
+mod reach;
 mod render;
 mod statement;
 mod templates;
@@ -52,6 +53,7 @@ pub use flow::{Carried, Flows, StatementPlace};
 pub use forms::Forms;
 use forms::between;
 pub use plan::{Plans, Query};
+pub use reach::{Reach, reach, writes_public};
 use render::{Renderer, Tables, elsewhere, key_text, mentioned};
 use statement::{
     Change, Examiner, Finding, Numbers, Role, Surroundings, changed_names, changes, prepares_transaction,
@@ -198,6 +200,13 @@ fn may_change_names(sql: &Sql) -> Option<String> {
     let first = sql.parameterized.split(|c: char| !c.is_ascii_alphabetic()).find(|word| !word.is_empty());
     let leading = first.filter(|first| LEADING.iter().any(|word| word.eq_ignore_ascii_case(first)));
     leading.or_else(|| sql.keyword(&ANYWHERE)).map(str::to_owned)
+}
+
+/// The places of a command's statements in its parameterized text, in bytes; none if it isn't SQL, or a
+/// variable is part of a name.
+pub fn statement_places(sql: &Sql) -> Vec<Range<usize>> {
+    let Some(text) = Text::scan(sql) else { return Vec::new() };
+    text.statements().iter().map(|range| text.bytes(range)).collect()
 }
 
 /// The findings of each statement of a command.

@@ -121,10 +121,11 @@ pub fn obstacle(design: &Design, targets: &[Target]) -> Option<String> {
              isobench's cells aren't to meet there"
                 .to_owned(),
         ),
-        Tables::Own(setup) => setup.names_schemas().map(|word| {
+        Tables::Own(setup) => setup.reach().map(|(reach, place)| {
             format!(
-                "the --setup says \"{word}\", so that its tables may lie outside of the schema that each cell has for \
-                 itself; without it they could take turns"
+                "{place} says \"{}\", so that its tables may lie outside of the schema that each cell has for \
+                 itself; without it they could take turns",
+                reach.word()
             )
         }),
         Tables::Found | Tables::Pgbench { .. } | Tables::Checked(_) => None,

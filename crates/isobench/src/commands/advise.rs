@@ -20,7 +20,7 @@ use isobench_advice::{
 };
 use isobench_comparison::{
     Candidate, Conditions, Design, Failure, Followers, Judging, Outcome, Resolved, Sources, Surroundings,
-    Target, Work, catalog, compare as measure, refusal,
+    Target, Work, catalog, compare as measure, refusal, require_relations,
 };
 use isobench_database::InitOptions;
 use isobench_isolation::history::Mode;
@@ -132,13 +132,13 @@ fn carry_out(
         return Err(refusal(&target.place(), "trying takes transactions that write"));
     }
     // Trying makes the tables again and again, and only where they are isobench's own.
-    if let Some(why) = design.works[0].tables.bound() {
+    if let Some(why) = design.works[0].tables.bound(target.is_embedded()) {
         return Err(Failure::setup(format!("--setup: {why}")));
     }
     target.claim_namespace(&say)?;
     let target = &*target;
-    let site = target.room()?.ok_or_else(|| {
-        Failure::setup("there is no schema for the tables on which transactions are tried; use PostgreSQL")
+    let site = target.apart()?.ok_or_else(|| {
+        Failure::setup("there is no place for the tables on which transactions are tried; use PostgreSQL")
     })?;
     let work = design.works[0].clone();
     work.tables.make(&site)?;
@@ -150,6 +150,7 @@ fn carry_out(
     })?;
     let workload = work.workload(design.seed(), &site.database)?;
     let scripts: Vec<Script> = workload.mix.scripts().iter().map(|one| one.script.clone()).collect();
+    require_relations(&site, &work.tables, &scripts)?;
     let found = templates(&scripts, &workload.symbols, &catalog, &BTreeSet::new());
     let names = script_names(&work.sources);
     let budget = Duration::from_secs_f64(options.budget);

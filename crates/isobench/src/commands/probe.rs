@@ -110,7 +110,12 @@ fn replay(attempt: &Attempt, found: &Found, path: &Path) -> Outcome {
         say("--replay: no outcome was wrong, so there is nothing to write");
         return Ok(());
     };
-    let spec = witness.to_spec(&attempt.setup(), allocation).map_err(|sql| {
+    let setup = attempt.setup().map_err(|place| {
+        Failure::Incomplete(format!(
+            "--replay: a spec can't hold the rows that follow the COPY at {place}; write INSERTs (pg_dump --inserts)"
+        ))
+    })?;
+    let spec = witness.to_spec(&setup, allocation).map_err(|sql| {
         Failure::Incomplete(format!("--replay: a spec can't hold braces, but this statement does: {sql}"))
     })?;
     let file = path.display();

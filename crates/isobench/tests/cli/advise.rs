@@ -146,9 +146,37 @@ fn what_cannot_be_done_is_refused_before_anything_is_tried() {
     let Some(s) = scene("what_cannot_be_done_is_refused_before_anything_is_tried") else { return };
     s.write("mine.toml", "x = 1\n");
     s.write("other.toml", "version = 1\n[levels]\n\"gone.sql\" = \"serializable\"\n");
-    s.write("schema.sql", "CREATE SCHEMA IF NOT EXISTS shop;\nCREATE TABLE shop.t (id int PRIMARY KEY);\n");
-    let finished = s.run(&words("advise -f close.sql --setup schema.sql")).expect(1);
-    finished.says(&["--setup: the setup mentions \"", "can't be made in a second schema"]);
+    s.write("database.sql", "CREATE TABLE t (id int PRIMARY KEY);\nCREATE DATABASE shop;\n");
+    let finished = s.run(&words("advise -f close.sql --setup database.sql")).expect(1);
+    finished.says(&["--setup: database.sql:2 says \"database\", which concerns the whole server"]);
+    for (name, text, said) in [
+        (
+            "schema.sql",
+            "UPDATE shop.control SET batch = 1;\n",
+            "schema.sql:1: ERROR:  relation \"shop.control\"",
+        ),
+        (
+            "sequence.sql",
+            "BEGIN;\nSELECT nextval('public.none');\nEND;\n",
+            "sequence.sql:2: ERROR:  relation",
+        ),
+        (
+            "lock.sql",
+            "BEGIN;\nLOCK TABLE public.none;\nEND;\n",
+            "lock.sql:2: ERROR:  relation \"public.none\"",
+        ),
+        (
+            "branch.sql",
+            "\\if 0\nSELECT * FROM batches;\n\\endif\nSELECT 1;\n",
+            "branch.sql:2: ERROR:  relation",
+        ),
+    ] {
+        s.write(name, text);
+        for command in ["advise --no-measure", "probe", "compare --no-save"] {
+            let finished = s.run(&words(&format!("{command} -f {name} --setup setup.sql"))).expect(1);
+            finished.says(&[said, "Make it in the file of --setup"]);
+        }
+    }
     s.write("level.sql", "BEGIN ISOLATION LEVEL SERIALIZABLE;\nSELECT 1;\nCOMMIT;\n");
     for (line, said) in [
         ("--write mine.toml", "exists and isn't a file of levels of isobench, so it isn't overwritten"),
@@ -161,6 +189,32 @@ fn what_cannot_be_done_is_refused_before_anything_is_tried() {
         s.run(&words(&format!("{SCRIPTS} {line}"))).expect(1).says(&[said]);
     }
     assert_eq!(s.read("mine.toml"), "x = 1\n");
+    s.assert_clean();
+}
+
+/// A dump as pg_dump writes it: an empty search path, roles of another server, an extension, rows after COPY.
+const DUMP: &str = "\\restrict a1B2\n\nSELECT pg_catalog.set_config('search_path', '', false);\n\
+    CREATE EXTENSION IF NOT EXISTS citext WITH SCHEMA public;\nCREATE ROLE auditor;\n\
+    CREATE TABLE public.product (id integer NOT NULL, name public.citext, public boolean, stock integer);\n\
+    ALTER TABLE public.product OWNER TO shop;\nGRANT SELECT ON TABLE public.product TO \"some one\";\n\
+    COPY public.product (id, name, public, stock) FROM stdin;\n1\tone; two's\tt\t100\n2\t\\N\tf\t100\n\\.\n\n\
+    ALTER TABLE ONLY public.product ADD CONSTRAINT product_pkey PRIMARY KEY (id);\n\\unrestrict a1B2\n";
+
+#[test]
+fn a_dump_makes_the_tables_on_an_embedded_server() {
+    let Some(s) = Scene::with_server("a_dump_makes_the_tables_on_an_embedded_server") else { return };
+    s.write("dump.sql", DUMP);
+    s.write(
+        "sell.sql",
+        "BEGIN;\nSELECT stock FROM public.product WHERE id = 1 \\gset\n\
+         UPDATE product SET stock = :stock - 1 WHERE id = 1;\nCOMMIT;\n",
+    );
+    let finished = s.run(&words("advise -f sell.sql --setup dump.sql --no-measure")).expect(0);
+    finished.prints(&["\nsell.sql     repeatable read  shown unsafe at read committed [1]"]);
+    let finished = s.run(&words("probe -f sell.sql --setup dump.sql --try 1 --replay none.spec")).expect(2);
+    finished.says(&["a spec can't hold the rows that follow the COPY at dump.sql:9"]);
+    let compare = "compare -f sell.sql --setup dump.sql --time 200ms --rounds 2 --try 1 --no-save";
+    s.run(&words(compare)).expect(0).prints(&["sell.sql:2 → sell.sql:3"]);
     s.assert_clean();
 }
 
