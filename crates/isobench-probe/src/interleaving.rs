@@ -22,6 +22,7 @@
 //! | `step` | a step as it is shown |
 //! | `held` | locks that another session takes over |
 //! | `beside` | transactions that run while such locks are held |
+//! | `side_effects` | triggers and foreign keys, which are switched off meanwhile |
 //! | `stage` | sessions, steps, waiting |
 //! | `outcome` | the comparison with serial orders |
 //! | `rehearsal` | scripts alone: numbers that work, tables that are used |
@@ -43,6 +44,7 @@ mod program;
 mod rehearsal;
 mod replay;
 mod search;
+mod side_effects;
 mod stage;
 mod states;
 mod step;
@@ -116,8 +118,8 @@ pub enum TryError {
     Answer(&'static str),
     /// Rows can't be put back without side effects.
     #[error(
-        "the tables have triggers or foreign keys, and only a role that may set session_replication_role can put \
-         their rows back"
+        "the tables have triggers or foreign keys, so their rows can only be put back by a role that owns them or may \
+         set session_replication_role: GRANT SET ON PARAMETER session_replication_role TO the role (PostgreSQL 15)"
     )]
     Privilege,
     /// A function of the tables' schema may change rows of another one.

@@ -11,6 +11,7 @@ use isobench_database::products::POSTGRESQL;
 use isobench_script::literal;
 
 use super::TryError;
+use super::side_effects::{Around, SideEffects};
 use crate::tester::{Patience, Reply, TestSession};
 
 /// The values of a row as text, in the order of the columns.
@@ -106,6 +107,7 @@ pub struct Ground {
     /// The sequences as they were found.
     first_sequences: Vec<Sequence>,
     noting: Noting,
+    side_effects: SideEffects,
 }
 
 /// The most rows of a table that is read whole after each trial.
@@ -147,12 +149,6 @@ const CLOCKS: &str = "SELECT count(*) FROM (SELECT prosrc AS text FROM pg_catalo
     WHERE pronamespace = (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = current_schema()) UNION ALL \
     SELECT pg_get_expr(adbin, adrelid) FROM pg_catalog.pg_attrdef) s \
     WHERE text ~* '(now\\(|current_time|current_date|localtime|clock_timestamp|statement_timestamp|timeofday)'";
-
-/// User triggers and foreign keys, without which rows can be put back by any role.
-const SIDE_EFFECTS: &str = "SELECT count(*) FROM (SELECT tgrelid AS r, tgname AS n FROM pg_catalog.pg_trigger \
-    UNION ALL SELECT conrelid, conname FROM pg_catalog.pg_constraint WHERE contype = 'f') t \
-    JOIN pg_catalog.pg_class c ON c.oid = t.r JOIN pg_catalog.pg_namespace s ON s.oid = c.relnamespace \
-    WHERE s.nspname = current_schema() AND t.n <> '!isobench'";
 
 impl Ground {
     /// Prepares the tables of the session's schema.
@@ -223,10 +219,7 @@ impl Ground {
             }
         }
         let asks_for_time = single(&ask(CLOCKS)?) != "0";
-        let as_replica = query(control, "SET session_replication_role = replica", patience).is_ok();
-        if !as_replica && single(&query(control, SIDE_EFFECTS, patience)?) != "0" {
-            return Err(TryError::Privilege);
-        }
+        let side_effects = SideEffects::find(control, product, patience)?;
         let noting = if product.name == POSTGRESQL.name {
             query(control, &installation(&schema, &watched), patience)?;
             Noting::Triggers { seen: 0 }
@@ -240,6 +233,7 @@ impl Ground {
             sequences: Vec::new(),
             first_sequences: Vec::new(),
             noting,
+            side_effects,
         };
         ground.note_sequences(control, patience)?;
         ground.first_sequences.clone_from(&ground.sequences);
@@ -402,7 +396,10 @@ impl Ground {
         ahead: i64,
         patience: Patience<'_>,
     ) -> Result<(), TryError> {
-        let mut sql = String::new();
+        let changes = |oid: &str| self.table(oid).is_some_and(|table| delta.tables.contains_key(&table));
+        let around = !delta.tables.is_empty();
+        let around = if around { self.side_effects.around(&changes) } else { Around::default() };
+        let Around { before: mut sql, after } = around;
         for (table, changed) in &delta.tables {
             let number = *table;
             let table = &self.tables[number];
@@ -427,6 +424,7 @@ impl Ground {
                 }
             }
         }
+        sql.push_str(&after);
         for sequence in &self.sequences {
             let (value, called) = (sequence.last + ahead, sequence.called || ahead > 0);
             // Writing to a String can't fail.

@@ -6,5 +6,6 @@ mod interleaving;
 mod limits;
 mod matrix;
 mod mixed_levels;
+mod ordinary_role;
 mod split_schedules;
 mod support;
