@@ -254,12 +254,16 @@ impl Measurement<'_> {
         let Boarded { mut crew, effective, transactions } =
             Crew::open(job, &places, &self.site.database, self.level, elsewhere)?;
         self.refuse(&effective)?;
-        let of_scripts = self.levels_of_scripts(job)?;
+        let asked = self.mixed.map(|allocation| self.levels_of_scripts(job, allocation)).transpose()?;
+        let (of_scripts, admin) = asked.map_or((Vec::new(), None), |(levels, spent)| (levels, Some(spent)));
         if let (Some(judging), Some(recording)) = (self.judging, job.recorded()) {
             let promise = self.promise(&effective, &of_scripts);
             judging.follow(recording, promise, self.sources, self.fresh_tables);
         }
         let mut own = OwnWork::new(job, transactions, self.readers);
+        if let Some(transactions) = admin {
+            own.admin(1, transactions);
+        }
         if self.background != plan::Background::None {
             own.share_the_server();
         }
@@ -399,13 +403,13 @@ impl Measurement<'_> {
 
     /// What the server says of transactions that ask for the level of each script; nothing if all
     /// have one level.
-    fn levels_of_scripts(&self, job: &Job) -> Outcome<Vec<ScriptLevel>> {
-        let Some(allocation) = self.mixed else { return Ok(Vec::new()) };
+    fn levels_of_scripts(&self, job: &Job, allocation: &Allocation) -> Outcome<(Vec<ScriptLevel>, u64)> {
         let mut connection = self.site.open().map_err(Failure::setup)?;
         let product = self.site.database.product;
         let levels = modes::read_back(&mut connection, product, &job.workload().mix, allocation);
+        let transactions = connection.transactions();
         connection.close();
-        levels
+        Ok((levels?, transactions))
     }
 
     fn before(&self) -> Option<InvariantCheck> {

@@ -153,7 +153,7 @@ pub struct Opened {
 }
 
 /// Connects all clients. With a level, every session is set to it, and asked for it inside a
-/// transaction.
+/// transaction; without one the first session is asked for its own.
 ///
 /// # Errors
 /// A session can't be set up; the message includes advice if there is any.
@@ -166,6 +166,7 @@ pub fn open(job: &Job, places: &Places, database: &Database, level: Option<Level
                 product.apply_level(&mut connection, level)?;
                 Some(product.read_effective(&mut connection)?)
             }
+            None if client == 0 => Some(product.read_effective(&mut connection)?),
             None => None,
         };
         let transactions = connection.transactions();
@@ -177,7 +178,7 @@ pub fn open(job: &Job, places: &Places, database: &Database, level: Option<Level
     if !levels.is_empty() {
         return Ok(Opened { fleet, effective: agree(&levels), transactions });
     }
-    // No answer so far: no level was requested, or sessions are opened later.
+    // Sessions are opened later.
     let (mut connection, (effective, _)) = connect(0).map_err(Failure::setup)?;
     let effective = effective.map_or_else(|| product.read_effective(&mut connection), Ok);
     Ok(Opened { fleet, effective: effective.map_err(Failure::setup)?, transactions })

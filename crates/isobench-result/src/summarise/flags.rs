@@ -58,7 +58,7 @@ pub fn flags(document: &Document, cell: &Cell, rounds: &[&Round], bins: &[Vec<f6
         uneven_machines(rounds),
         behind_schedule(cell, rounds),
         stood_still(document, rounds),
-        used_up(rounds),
+        used_up(rounds, cell.jobs),
     ]
     .into_iter()
     .flatten()
