@@ -95,6 +95,8 @@ struct Node {
     shown: Counted,
     /// See [`Passage::plain`].
     plain: bool,
+    /// It is in no conditional.
+    sure: bool,
     row: Option<Row>,
 }
 
@@ -212,7 +214,11 @@ impl Flows {
             flows_unseen: edges().filter(within).any(|edge| !numbers.contains_key(&edge.to)),
             into: edges().filter(within).filter_map(flow).collect(),
             carried: edges().filter(|edge| self.carries(edge)).filter_map(flow).collect(),
-            uses: own.uses.as_ref().and_then(|uses| uses.keys().map(number).collect()),
+            uses: own.uses.as_ref().and_then(|uses| {
+                let product = !self.surely_writes(own.transaction);
+                let counts = |column: &&String| own.writes || product || !self.is_idle(node, column);
+                uses.keys().filter(counts).map(number).collect()
+            }),
             changes: own.sets.as_ref().and_then(|sets| sets.iter().map(number).collect()),
             unchanged: unchanged.collect(),
         }
@@ -289,18 +295,14 @@ impl Flows {
     /// count for nothing, and those that only become variables that nothing uses. What a transaction reads
     /// that writes nothing is what it is for.
     pub(crate) fn narrowed(&self, statement: usize, accesses: Vec<Access>) -> Vec<Access> {
-        let Some(node) = self.nodes.get(statement) else { return accesses };
+        if statement >= self.nodes.len() {
+            return accesses;
+        }
         let narrow = |access: Access| {
             let idle = |column: &String| {
-                let only_shown =
-                    node.uses.as_ref().is_some_and(|uses| uses.get(column) == node.shown.get(column));
-                let unused = !self.values.used.contains_key(&(statement, column.clone()));
                 access.deed == Deed::Read
-                    && node.stored
-                    && node.plain
-                    && only_shown
-                    && unused
-                    && self.writes(node.transaction)
+                    && self.is_idle(statement, column)
+                    && self.writes(self.nodes[statement].transaction)
             };
             let counts = |column: &String| !self.forgotten.contains(column);
             let unused: BTreeSet<String> = match &access.reads {
@@ -314,6 +316,19 @@ impl Flows {
             Access { reads, writes, idle: unused, ..access }
         };
         accesses.into_iter().map(narrow).collect()
+    }
+
+    /// True if a statement mentions a column only to give it to a variable that nothing uses.
+    fn is_idle(&self, statement: usize, column: &String) -> bool {
+        let node = &self.nodes[statement];
+        let only_shown = node.uses.as_ref().is_some_and(|uses| uses.get(column) == node.shown.get(column));
+        let unused = !self.values.used.contains_key(&(statement, column.clone()));
+        node.stored && node.plain && only_shown && unused
+    }
+
+    /// True if a statement writes that all transactions like this one execute.
+    fn surely_writes(&self, transaction: usize) -> bool {
+        self.nodes.iter().any(|node| node.transaction == transaction && node.writes && node.sure)
     }
 
     /// The values that are read in one transaction and written in another, so that no level protects
@@ -705,6 +720,7 @@ impl Walk<'_> {
                 }),
                 stored: alone && sql.store != Store::None,
                 plain,
+                sure: self.control.is_empty(),
                 rewritten,
                 raises,
                 row,

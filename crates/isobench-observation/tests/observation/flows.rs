@@ -68,6 +68,25 @@ fn untouched(text: &str) -> Vec<Vec<u16>> {
 }
 
 #[test]
+fn a_column_that_becomes_a_variable_which_nothing_uses_does_not_count() {
+    let with = |read: &str, rest: &str| {
+        let text = format!("BEGIN;\n{read}\nUPDATE t SET v = v + 1 WHERE id = 1;\n{rest}\nEND;");
+        untouched(&text)[0].contains(&1)
+    };
+    let read = "SELECT v, name FROM t WHERE id = 1 \\gset";
+    assert!(with(read, "INSERT INTO s VALUES (1, 2, length(:'name'));"));
+    assert!(!with(read, "INSERT INTO s VALUES (1, 2, :v);"));
+    assert!(!with(read, "\\if :v > 0\nINSERT INTO s VALUES (1, 2, 3);\n\\endif"));
+    assert!(!with(read, "\\set w :v + 1\nINSERT INTO s VALUES (1, 2, :w);"));
+    assert!(with(read, "\\set w :v + 1"));
+    assert!(!with("SELECT v, name FROM t WHERE id = 1;", ""), "the client gets it");
+    assert!(!with("SELECT v, name FROM t WHERE id = 1 AND v > 0 \\gset", ""), "it finds the row");
+    // What a transaction that writes nothing reads is what it is for.
+    let text = "BEGIN;\nSELECT v FROM t WHERE id = 1 \\gset\nEND;\nUPDATE t SET v = 2 WHERE id = 1;";
+    assert!(!untouched(text)[0].contains(&1));
+}
+
+#[test]
 fn other_columns_leave_a_result_as_it_was() {
     let pair = |read: &str, write: &str| untouched(&format!("BEGIN;\n{read}\n{write}\nEND;"));
     let write = "UPDATE t SET v = v + 1 WHERE id = 1;";
