@@ -5,7 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{AssignmentTarget, Expr, ObjectName, SelectItem, SetExpr, Statement, Update, Visit};
+use sqlparser::ast::{
+    AssignmentTarget, Expr, ObjectName, Query, SelectItem, SetExpr, Statement, TableFactor, Update, Visit,
+};
 
 use super::walk::{Node, walk};
 use super::write::assigned;
@@ -23,7 +25,11 @@ impl Examiner<'_> {
         if joined("natural") || joined("using") || !self.partial_targets().is_empty() {
             return None;
         }
-        let mut mentions = Mentions::default();
+        let star = match statement {
+            Statement::Query(query) => self.star(query).map(|(_, columns)| columns),
+            _ => None,
+        };
+        let mut mentions = Mentions { star, ..Mentions::default() };
         if walk(statement, &mut |node| mentions.note(node)).is_break()
             || returning(statement).iter().any(is_wildcard)
         {
@@ -54,6 +60,21 @@ impl Examiner<'_> {
             return None;
         }
         Some(mentions.names.into_iter().filter(|(name, _)| is_column(name)).collect())
+    }
+
+    /// The columns of `SELECT * FROM t`, by which it mentions each of a table's.
+    pub(super) fn star(&self, query: &Query) -> Option<(RelationId, Vec<String>)> {
+        let (None, SetExpr::Select(select)) = (&query.with, &*query.body) else { return None };
+        let ([SelectItem::Wildcard(_)], [from]) = (&select.projection[..], &select.from[..]) else {
+            return None;
+        };
+        let TableFactor::Table { name, alias, args: None, .. } = &from.relation else { return None };
+        let plain = from.joins.is_empty() && alias.as_ref().is_none_or(|alias| alias.columns.is_empty());
+        let table = self.resolved(name).filter(|_| plain)?;
+        let relation = &self.catalog.relations[table];
+        let stores = matches!(relation.kind, RelationKind::Table | RelationKind::Partitioned);
+        let columns = relation.columns.iter().map(|column| column.name.clone()).collect();
+        stores.then(|| (self.catalog.root(table), columns))
     }
 
     /// The columns that an UPDATE of a table changes: those that it assigns, and those that are generated.
@@ -115,6 +136,8 @@ struct Mentions {
     aliases: BTreeSet<String>,
     relations: Vec<ObjectName>,
     functions: BTreeSet<String>,
+    /// What the outermost query's `*` stands for, until that has been met.
+    star: Option<Vec<String>>,
 }
 
 impl Mentions {
@@ -143,8 +166,12 @@ impl Mentions {
     fn projections(&mut self, body: &SetExpr) -> ControlFlow<()> {
         match body {
             SetExpr::Select(select) => {
+                let star = self.star.take();
                 if select.projection.iter().any(is_wildcard) {
-                    return ControlFlow::Break(());
+                    let Some(columns) = star else { return ControlFlow::Break(()) };
+                    for column in columns {
+                        *self.names.entry(column).or_default() += 1;
+                    }
                 }
                 self.aliases.extend(select.projection.iter().filter_map(|item| match item {
                     SelectItem::ExprWithAlias { alias, .. } => Some(ident(alias)),

@@ -119,7 +119,14 @@ impl Examiner<'_> {
                 let ungrouped = matches!(&select.group_by, GroupByExpr::Expressions(by, _) if by.is_empty());
                 passage.plain = query.order_by.is_none() && select.distinct.is_none() && ungrouped;
                 let names = self.names(&select.from);
-                passage.gives = self.given(&select.projection, &names);
+                passage.gives = match self.star(query) {
+                    Some((table, columns)) => {
+                        let column = |name: &String| Some(ColumnName { table, name: name.clone() });
+                        let given = |name: String| Given { column: column(&name), name };
+                        Some(columns.into_iter().map(given).collect())
+                    }
+                    None => self.given(&select.projection, &names),
+                };
                 passage.row = self.row(select.selection.as_ref(), &names);
             }
             SetExpr::Query(inner) => self.of_query(inner, passage),

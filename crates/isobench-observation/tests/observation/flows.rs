@@ -79,6 +79,10 @@ fn a_column_that_becomes_a_variable_which_nothing_uses_does_not_count() {
     assert!(!with(read, "\\if :v > 0\nINSERT INTO s VALUES (1, 2, 3);\n\\endif"));
     assert!(!with(read, "\\set w :v + 1\nINSERT INTO s VALUES (1, 2, :w);"));
     assert!(with(read, "\\set w :v + 1"));
+    let star = "SELECT * FROM t WHERE id = 1 \\gset";
+    assert!(with(star, "INSERT INTO s VALUES (1, 2, length(:'name'));"));
+    assert!(!with(star, "INSERT INTO s VALUES (1, 2, :v);"));
+    assert!(!with("WITH t AS (SELECT * FROM t) SELECT * FROM t WHERE id = 1 \\gset", ""));
     assert!(!with("SELECT v, name FROM t WHERE id = 1;", ""), "the client gets it");
     assert!(!with("SELECT v, name FROM t WHERE id = 1 AND v > 0 \\gset", ""), "it finds the row");
     // What a transaction that writes nothing reads is what it is for.
