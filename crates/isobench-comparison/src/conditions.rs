@@ -237,7 +237,16 @@ fn named(text: &str) -> (Option<&str>, &str) {
     let is_name = |name: &str| {
         !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.'))
     };
+    // Any text before a query is a name.
+    let begins = |text: &str| {
+        let first = text.trim_start().split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+        ["select", "with", "values", "table"].iter().any(|word| first.eq_ignore_ascii_case(word))
+            || text.trim_start().starts_with('(')
+    };
     match text.split_once(':') {
+        Some((name, query)) if !name.trim().is_empty() && !begins(name) && begins(query) => {
+            (Some(name.trim()), query)
+        }
         Some((name, query)) if is_name(name.trim()) && !query.starts_with(':') => (Some(name.trim()), query),
         _ => (None, text),
     }
@@ -311,6 +320,17 @@ mod tests {
         for (text, name, sql) in [
             ("total: SELECT sum(b) = 3 FROM t", "total", "SELECT sum(b) = 3 FROM t"),
             ("no-debt:SELECT true;", "no-debt", "SELECT true"),
+            ("no batch is stuck: SELECT true", "no batch is stuck", "SELECT true"),
+            (
+                "stock, by shop:\n with a AS (SELECT 1) SELECT true",
+                "stock, by shop",
+                "with a AS (SELECT 1) SELECT true",
+            ),
+            (
+                "(SELECT true) = ':'::text: SELECT",
+                "(SELECT true) = ':'::text: SELECT",
+                "(SELECT true) = ':'::text: SELECT",
+            ),
             ("SELECT  sum(b)\n = 3 FROM t;", "SELECT sum(b) = 3 FROM t", "SELECT  sum(b)\n = 3 FROM t"),
             ("SELECT::text = '' FROM t", "SELECT::text = '' FROM t", "SELECT::text = '' FROM t"),
             (

@@ -115,7 +115,10 @@ impl Setup {
             return Err(Failure::setup(format!("--{SETUP}: {}:{} {YOURS}", self.file, outside.line)));
         }
         for statement in &self.statements {
-            let mut done = statement.send(connection);
+            let mut done = match statement.of_all_tables().filter(|_| !own) {
+                Some(command) => on_own_tables(command, connection),
+                None => statement.send(connection),
+            };
             while own
                 && let Err(error) = &done
                 && let Some(role) = statement.missing_role(error)
@@ -153,6 +156,16 @@ impl Statement {
         connection.copy_in(&self.text, fill).map(drop)
     }
 
+    /// The command, if it is a VACUUM or ANALYZE of all tables of the database.
+    fn of_all_tables(&self) -> Option<&str> {
+        let command = self.text.trim().trim_end_matches(';').trim_end();
+        let separates = |letter: char| letter.is_whitespace() || "(),".contains(letter);
+        let mut words = command.split(separates).filter(|word| !word.is_empty()).peekable();
+        let known = |word: &str, list: &[&str]| list.iter().any(|known| word.eq_ignore_ascii_case(known));
+        words.peek().filter(|first| known(first, &["vacuum", "analyze", "analyse"]))?;
+        words.all(|word| known(word, &MAINTENANCE)).then_some(command)
+    }
+
     /// The role that the server doesn't know, if the statement gives something to it.
     fn missing_role(&self, error: &Error) -> Option<String> {
         let server = error.server().filter(|server| server.code.as_str() == UNKNOWN)?;
@@ -171,6 +184,24 @@ impl Statement {
             && next(&["create"])
             && next(&["role", "user", "group"])
     }
+}
+
+/// Words of VACUUM and ANALYZE that aren't names of tables (PostgreSQL manual, "VACUUM").
+const MAINTENANCE: [&str; 10] =
+    ["vacuum", "analyze", "analyse", "verbose", "full", "freeze", "skip_locked", "on", "true", "parallel"];
+
+/// Sends a VACUUM or ANALYZE for each table of the session's schema, so that it leaves those of the user's
+/// alone.
+fn on_own_tables(command: &str, connection: &mut Connection) -> Result<(), Error> {
+    const OWN: &str = "SELECT pg_catalog.format('%I.%I', n.nspname, c.relname) FROM pg_catalog.pg_class c \
+        JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+        WHERE n.nspname = current_schema() AND c.relkind IN ('r', 'p', 'm')";
+    let tables = connection.query(OWN)?.rows;
+    tables
+        .into_iter()
+        .flatten()
+        .flatten()
+        .try_for_each(|table| connection.execute(&format!("{command} {table}")).map(drop))
 }
 
 /// The character that some editors write at the beginning of a file.
@@ -285,6 +316,19 @@ mod tests {
         assert_eq!(reach(text), Some(("public", "1".to_owned())));
         let text = "CREATE TABLE public.t (v int);\nCREATE ROLE r;\n";
         assert_eq!(reach(text), Some(("role", "2".to_owned())));
+    }
+
+    #[test]
+    fn maintenance_of_all_tables_is_known() {
+        let all = |text: &str| {
+            let setup = read(&format!("{text};\n")).unwrap();
+            setup.statements[0].of_all_tables().map(str::to_owned)
+        };
+        assert_eq!(all("ANALYZE").as_deref(), Some("ANALYZE"));
+        assert_eq!(all("vacuum (analyze, freeze on)").as_deref(), Some("vacuum (analyze, freeze on)"));
+        for named in ["ANALYZE t", "VACUUM FULL t", "VACUUM (ANALYZE) t", "SELECT 1"] {
+            assert_eq!(all(named), None, "{named}");
+        }
     }
 
     #[test]

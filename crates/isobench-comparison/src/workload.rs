@@ -20,6 +20,7 @@ use isobench_workloads::{Chosen, pgbench_strategy};
 
 use crate::failure::{Failure, Outcome};
 use crate::round_trips::round_trips;
+use crate::setup::BYTE_ORDER_MARK;
 
 /// A script's text and origin.
 #[derive(Debug, Clone)]
@@ -104,6 +105,7 @@ impl Source {
         let bytes = bytes
             .map_err(|error| Failure::setup(format!("{option}: could not open file \"{name}\": {error}")))?;
         let text = String::from_utf8(bytes).map_err(|error| not_utf8(name, error.as_bytes()))?;
+        let text = text.trim_start_matches(BYTE_ORDER_MARK).to_owned();
         Ok(Source { title: name.to_owned(), name: name.to_owned(), text, weight, writes: None })
     }
 

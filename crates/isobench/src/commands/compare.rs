@@ -95,7 +95,7 @@ fn resolve(options: &CompareOptions) -> Outcome<Resolved> {
             ));
         }
         Some(_) => scripts::plan_of(&options.capture, given.setup.take().as_deref(), &options.embedded)?,
-        None => None,
+        None => scripts::plan_of(&options.capture, None, &options.embedded)?,
     };
     let plan_file = options.plan_file.as_deref().or(of_capture.as_deref());
     let file = plan_file.map(read).transpose()?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use isobench_isolation::{Allocation, Level};
 use isobench_plan::Setting;
-use isobench_probe::interleaving::Found;
+use isobench_probe::interleaving::{Found, LevelFound};
 use isobench_probe::output::text;
 use isobench_probe::{
     Event, Matrix, Opener, Options, ProbeError, Progress, RunError, Spec, Tester, WaitDetection,
@@ -29,6 +29,9 @@ use isobench_comparison::{Condition, Failure, Outcome, Sources, Target};
 /// holds the schema.
 const SESSIONS: usize = 8;
 
+/// The form of what was found of scripts, in JSON.
+const FORMAT: &str = "isobench/interleavings";
+
 /// The levels at which scripts are tried by default: those that PostgreSQL tells apart.
 const TRIED: [Level; 3] = [Level::ReadCommitted, Level::RepeatableRead, Level::Serializable];
 
@@ -39,7 +42,8 @@ const FEW_CONNECTIONS: &str = "20";
 ///
 /// # Errors
 /// Wrong options or files, no server; interrupted, or the server is lost; a level is weaker than
-/// promised, with `--strict` even if that is a known limitation of the product.
+/// promised, with `--strict` even if that is a known limitation of the product; scripts are unsafe at a
+/// level that was asked for.
 pub fn probe(options: &ProbeOptions) -> Outcome {
     let attempt = attempt(options)?;
     if attempt.is_none() && !options.allocation.is_empty() {
@@ -100,7 +104,15 @@ fn interleavings(options: &ProbeOptions, attempt: &Attempt, target: &Target, con
     if let Some(path) = &options.replay {
         replay(attempt, &found, path)?;
     }
-    printed
+    printed?;
+    let asked = if options.levels.is_some() { 0 } else { TRIED.len() };
+    let wrong = |level: &&LevelFound| level.gravest().is_some();
+    let levels: Vec<String> =
+        found.levels.iter().skip(asked).filter(wrong).map(|level| level.allocation.to_string()).collect();
+    if levels.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::Broken(format!("the scripts were shown to be unsafe at {}; see above", levels.join("; "))))
 }
 
 /// Saves the first wrong outcome as a specification.
@@ -143,7 +155,10 @@ fn report(levels: &[AtLevel<'_>]) -> String {
 /// The same as JSON: for each level what the document of a comparison has in `tried`.
 fn in_json(levels: &[(String, Tried)]) -> String {
     let level = |(level, tried): &(String, Tried)| serde_json::json!({"level": level, "tried": tried});
-    format!("{:#}\n", serde_json::json!({"levels": levels.iter().map(level).collect::<Vec<_>>()}))
+    format!(
+        "{:#}\n",
+        serde_json::json!({"format": FORMAT, "levels": levels.iter().map(level).collect::<Vec<_>>()})
+    )
 }
 
 fn read(path: &Path) -> Outcome<Spec> {

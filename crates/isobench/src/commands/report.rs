@@ -115,9 +115,18 @@ struct Saved {
     document: Document,
 }
 
+/// The file of a result that is named as `isobench results` names it, unless there is a file or folder of
+/// that name.
+fn named(given: &Path) -> Outcome<PathBuf> {
+    let folder = Path::new(latest::FOLDER);
+    let word = given.to_str().filter(|word| !word.contains('/') && folder.is_dir() && !given.exists());
+    let Some(word) = word else { return Ok(given.to_owned()) };
+    Ok(saved::Saved::in_folder(folder)?.find(word)?.path.clone())
+}
+
 impl Saved {
     fn read(given: &Path, options: &ReportOptions) -> Outcome<Saved> {
-        let path = if is_stream(given) { given.to_owned() } else { latest::result_in(given)? };
+        let path = if is_stream(given) { given.to_owned() } else { latest::result_in(&named(given)?)? };
         let mut document = if is_stream(&path) {
             let mut bytes = Vec::new();
             let read = io::stdin().lock().read_to_end(&mut bytes);

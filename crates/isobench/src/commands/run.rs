@@ -3,6 +3,7 @@
 
 mod settings;
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use isobench_comparison::{
@@ -250,6 +251,7 @@ fn measure(
         eprintln!("isobench: note: --stop-on-broken ended the run: {what}");
     }
     let incomplete = incomplete(settings, &run, &round, ended_by.is_some());
+    let hint = retry_hint(settings, &run);
     let withheld = round.verdict.as_ref().and_then(|verdict| verdict.withheld.first()).cloned();
     let unwritten = options.history.is_some() && round.verdict.is_some() && round.history.is_none();
     let (broken, violated) = (round.breaks_promise(), round.is_violated());
@@ -264,6 +266,9 @@ fn measure(
         document
     });
     deliver(options, &text, document.as_ref())?;
+    if let Some(hint) = hint {
+        say(&hint);
+    }
     logged.map_err(|error| Failure::Output(error.to_string()))?;
     let required = document.map_or_else(Vec::new, |document| document.requirements);
     status(incomplete, broken, violated, &required)?;
@@ -422,6 +427,17 @@ fn checks_invariants(settings: &RunSettings) -> bool {
     let writes = settings.sources.writes();
     let writes = writes.is_some_and(|writes| writes.iter().any(|writes| *writes != Writes::Nothing));
     settings.sources.checked().is_some() || settings.level.is_some() && writes
+}
+
+/// Returns what repeats the transactions that were given up after the only try.
+fn retry_hint(settings: &RunSettings, outcome: &RunOutcome) -> Option<String> {
+    let given_up = outcome.ledger().transactions.given_up;
+    (given_up > 0 && settings.spec.retry.max_tries == Some(NonZeroU32::MIN)).then(|| {
+        let transactions = if given_up == 1 { "transaction was" } else { "transactions were" };
+        format!(
+            "note: {given_up} {transactions} given up after one try, as by pgbench; with -T, --max-tries 0 repeats them"
+        )
+    })
 }
 
 /// Returns the reason why the run is incomplete, if it is: for the document, and in pgbench's words
@@ -598,7 +614,7 @@ fn plan(options: &RunOptions, settings: &RunSettings, target: &Target, scale: u3
         warmup: Some(0.0),
         max_warmup: Some(0.0),
         rounds: Some(1),
-        max_tries: Some(spec.retry.max_tries.map_or(0, std::num::NonZeroU32::get)),
+        max_tries: Some(spec.retry.max_tries.map_or(0, NonZeroU32::get)),
         backoff: Some(vec![spec.retry.backoff.to_string()]),
         protocol: Some(Protocol::name(spec.protocol).to_owned()),
         seed: Some(spec.seed),

@@ -58,7 +58,15 @@ pub fn plan_of(
     setup: Option<&Path>,
     embedded: &EmbeddedOptions,
 ) -> Outcome<Option<PathBuf>> {
-    let Some(capture) = &given.capture else { return Ok(None) };
+    let Some(capture) = &given.capture else {
+        let copied = given.copy.copy_from.as_ref().map(|_| {
+            Failure::setup(
+                "--copy-from: it copies the tables for the scripts of a capture; for scripts of your own, make a dump \
+                 and name it: pg_dump --no-owner --no-privileges DATABASE > tables.sql, then --setup tables.sql",
+            )
+        });
+        return copied.map_or(Ok(None), Err);
+    };
     let shown = capture.display();
     if is_stream(capture) {
         return Err(Failure::setup("a capture from standard input takes isobench scripts - -o FOLDER first"));
@@ -154,13 +162,20 @@ pub fn say_claim(plan: Option<&Path>) {
 
 fn recorded(path: &Path) -> Outcome<Recorded> {
     let shown = path.display();
-    let wrong = |error: &dyn std::fmt::Display| Failure::setup(format!("{shown}: {error}"));
+    let wrong = |error: &dyn std::fmt::Display| Failure::setup(format!("{shown}: {error}{}", remedy(path)));
     if is_stream(path) {
         return read(io::stdin().lock()).map_err(|error| wrong(&error));
     }
-    let file = File::open(path)
-        .map_err(|error| Failure::setup(format!("could not open capture \"{shown}\": {error}")))?;
+    let file = File::open(path).map_err(|error| {
+        Failure::setup(format!("could not open capture \"{shown}\": {error}{}", remedy(path)))
+    })?;
     read(BufReader::new(file)).map_err(|error| wrong(&error))
+}
+
+/// What to do about a script in place of a capture.
+fn remedy(path: &Path) -> String {
+    let is_script = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("sql"));
+    if is_script { format!("; a script is named by -f: -f {}", path.display()) } else { String::new() }
 }
 
 /// Refuses a folder whose scripts somebody else may have written: they can run programs.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgGroup, Args};
+use clap::{ArgAction, ArgGroup, Args};
 use isobench_isolation::Level;
 use isobench_plan::{Plan, RetriedState};
 
@@ -96,6 +96,9 @@ pub struct AdviseOptions {
     /// The named server.
     #[command(flatten)]
     pub connection: ConnectionOptions,
+    /// Print all options
+    #[arg(long, action = ArgAction::HelpLong, help_heading = "Help")]
+    help_all: Option<bool>,
 }
 
 impl AdviseOptions {

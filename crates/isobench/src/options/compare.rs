@@ -110,9 +110,6 @@ pub struct CompareOptions {
     /// With --schema: don't ask whether the data there may be changed
     #[arg(long, help_heading = EXPERT, hide_short_help = true)]
     pub yes: bool,
-    /// Print all options
-    #[arg(long, action = ArgAction::HelpLong, help_heading = "Help")]
-    pub(super) help_all: Option<bool>,
     /// Live metrics.
     #[command(flatten)]
     pub monitor: MonitorOptions,
@@ -128,6 +125,9 @@ pub struct CompareOptions {
     /// The named server.
     #[command(flatten)]
     pub connection: ConnectionOptions,
+    /// Print all options
+    #[arg(long, action = ArgAction::HelpLong, help_heading = "Help")]
+    pub(super) help_all: Option<bool>,
 }
 
 impl CompareOptions {

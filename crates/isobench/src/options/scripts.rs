@@ -57,7 +57,7 @@ pub struct ScriptsOptions {
 /// The database whose tables a capture's scripts use.
 #[derive(Debug, Args)]
 pub struct CopyOptions {
-    /// Dump schema and rows of this database, read only; a connection string or URI
+    /// Dump schema and rows of this database for a capture's scripts, read only; a connection string or URI
     #[arg(
         long,
         value_name = "CONNINFO",

@@ -2,6 +2,7 @@
 //!
 //! Not here: the likeness of names (`isobench_suggest`), and the message, which is clap's.
 
+use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, CommandFactory as _};
 use isobench_suggest::nearest;
@@ -28,15 +29,37 @@ const ELSEWHERE: [(&str, &str); 13] = [
 /// Replaces clap's suggestion in an error about an unknown option, which may be far-fetched.
 /// `words` is the command line, with the program's name.
 pub fn suggest(error: &mut clap::Error, words: impl IntoIterator<Item = String>) {
+    let words: Vec<String> = words.into_iter().collect();
+    let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg) else { return };
+    if let Some(tip) = tip(error.kind(), given, &words) {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(tip)]));
+        return;
+    }
     if error.kind() != ErrorKind::UnknownArgument {
         return;
     }
-    let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg) else { return };
     let Some(given) = given.strip_prefix("--") else { return };
     match meant(given, &known(words)) {
         Some(name) => error.insert(ContextKind::SuggestedArg, ContextValue::String(format!("--{name}"))),
         None => error.remove(ContextKind::SuggestedArg),
     };
+}
+
+/// What pgbench's users mean by an option that pgbench has, and by `-h` alone.
+fn tip(kind: ErrorKind, given: &str, words: &[String]) -> Option<String> {
+    let command = words.get(1).map_or("", String::as_str);
+    let host = kind == ErrorKind::InvalidValue && words.last().is_some_and(|word| word == "-h");
+    if host && given.starts_with("--host") {
+        return Some("-h names the server's host, as for psql; --help prints help".to_owned());
+    }
+    if kind != ErrorKind::UnknownArgument {
+        return None;
+    }
+    if given == "-i" && command == "run" {
+        return Some("isobench init makes the tables, such as isobench init -s 10".to_owned());
+    }
+    let short = given.len() == 2 && given.starts_with('-');
+    (short && command == given).then(|| format!("did you mean isobench run {}?", words[1..].join(" ")))
 }
 
 fn meant(given: &str, known: &[String]) -> Option<String> {
@@ -61,6 +84,20 @@ fn known(words: impl IntoIterator<Item = String>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn options_of_pgbench_lead_to_commands() {
+        let tip = |kind, given: &str, line: &str| {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            tip(kind, given, &words).unwrap_or_default()
+        };
+        let unknown = ErrorKind::UnknownArgument;
+        assert!(tip(unknown, "-i", "isobench run -i -s 1").contains("isobench init"));
+        assert_eq!(tip(unknown, "-c", "isobench -c 8 -T 10"), "did you mean isobench run -c 8 -T 10?");
+        assert_eq!(tip(unknown, "-i", "isobench compare -i"), "");
+        assert!(tip(ErrorKind::InvalidValue, "--host <HOSTNAME>", "isobench compare -h").contains("--help"));
+        assert_eq!(tip(ErrorKind::InvalidValue, "--port <PORT>", "isobench compare -p x"), "");
+    }
 
     #[test]
     fn an_option_of_another_program_or_a_slip_finds_ours() {
