@@ -9,12 +9,15 @@ use std::collections::{HashMap, VecDeque};
 use std::mem;
 use std::sync::Arc;
 
-use isobench_capture::{Answer, Column, Datum, ErrorAnswer, Statement};
-use isobench_pgwire::backend::{self, Message, RowDescription, tag};
+use isobench_capture::{Answer, Column, ErrorAnswer, Statement};
+use isobench_pgwire::backend::{self, Message, tag};
 use isobench_pgwire::server::{self, Describable, FrontendMessage};
 use isobench_pgwire::{Frame, FrameBuffer};
 
-use crate::policy::Policy;
+pub(crate) use self::portal::Recorded;
+use self::portal::{Bound, Portal, Prepared, columns_of, format_of, recorded_of};
+use crate::policy::{Kept, Policy};
+use crate::reading::{Reading, SessionReading};
 
 /// The number of rows of an answer whose values are kept.
 const ROWS: u64 = 20;
@@ -34,36 +37,6 @@ pub(crate) enum Seen {
         /// What, and why.
         what: String,
     },
-}
-
-/// A statement, whose text and columns have no numbers yet.
-#[derive(Debug, Default, PartialEq)]
-pub(crate) struct Recorded {
-    /// The statement; the numbers in it mean nothing.
-    pub(crate) statement: Statement,
-    /// Its text.
-    pub(crate) sql: Arc<str>,
-    /// The columns of each answer.
-    pub(crate) columns: Vec<Option<Arc<[Column]>>>,
-}
-
-/// A prepared statement.
-#[derive(Clone, Debug)]
-struct Prepared {
-    sql: Arc<str>,
-    comment: Option<String>,
-    types: Arc<[u32]>,
-    columns: Option<Arc<[Column]>>,
-}
-
-/// A portal.
-#[derive(Clone, Debug)]
-struct Portal {
-    prepared: Prepared,
-    parameters: Vec<Option<Datum>>,
-    formats: Arc<[i16]>,
-    /// True once it was executed.
-    begun: bool,
 }
 
 /// A message of the client that the server hasn't answered to the end.
@@ -93,14 +66,6 @@ enum Expected {
     CopyEnd,
 }
 
-/// The values of a Bind.
-#[derive(Debug)]
-struct Bound {
-    formats: Vec<i16>,
-    parameters: Vec<Option<Vec<u8>>>,
-    result_formats: Vec<i16>,
-}
-
 /// Turns the bytes of one session into records.
 #[expect(clippy::struct_excessive_bools, reason = "each is a state of its own of one of the two streams")]
 pub(crate) struct Decoder {
@@ -124,6 +89,10 @@ pub(crate) struct Decoder {
     held: Option<Box<Recorded>>,
     /// The next error was made by the recorder.
     injected: bool,
+    /// How the server reads texts.
+    reading: SessionReading,
+    /// What is kept of the text of the query at the front, once its answer has begun.
+    query: Option<Kept>,
     /// The client said goodbye.
     pub(crate) terminated: bool,
     /// The code of an error between statements, with which a server ends a session.
@@ -131,7 +100,7 @@ pub(crate) struct Decoder {
 }
 
 impl Decoder {
-    pub(crate) fn new(session: u64, policy: Arc<Policy>) -> Self {
+    pub(crate) fn new(session: u64, policy: Arc<Policy>, reading: SessionReading) -> Self {
         Self {
             session,
             policy,
@@ -147,6 +116,8 @@ impl Decoder {
             open: None,
             held: None,
             injected: false,
+            reading,
+            query: None,
             terminated: false,
             fatal: None,
         }
@@ -206,10 +177,12 @@ impl Decoder {
         for (at, expected) in mem::take(&mut self.expected) {
             let recorded = match expected {
                 Expected::Query { sql } => {
-                    let (sql, comment) = self.policy.sql(&sql);
+                    let kept = self.query.take();
+                    let kept = kept.unwrap_or_else(|| self.policy.sql(&sql, self.reading.next()));
                     let answers = mem::take(&mut answers);
-                    let statement = Statement { at, comment, answers, ..Statement::default() };
-                    Recorded { statement, sql: sql.into(), columns: mem::take(&mut columns) }
+                    let statement = Statement { at, comment: kept.comment, answers, ..Statement::default() };
+                    let columns = mem::take(&mut columns);
+                    Recorded { statement, sql: kept.text.into(), columns, secret: kept.secret }
                 }
                 Expected::Execute(name) => {
                     let Some(portal) = self.portals.get(&name) else { continue };
@@ -293,14 +266,19 @@ impl Decoder {
     fn server_message(&mut self, at: u64, frame: Frame<'_>, out: &mut Vec<Seen>) -> Result<(), String> {
         match frame.tag {
             // Anywhere, and without a bearing on statements.
-            tag::PARAMETER_STATUS
-            | tag::NOTICE_RESPONSE
-            | tag::NOTIFICATION_RESPONSE
-            | tag::COPY_DATA
-            | tag::COPY_DONE => return Ok(()),
+            tag::PARAMETER_STATUS => {
+                self.reading.report(frame.body);
+                return Ok(());
+            }
+            tag::NOTICE_RESPONSE | tag::NOTIFICATION_RESPONSE | tag::COPY_DATA | tag::COPY_DONE => {
+                return Ok(());
+            }
             _ => {}
         }
         self.settle();
+        if let (None, Some((_, Expected::Query { sql }))) = (&self.query, self.expected.front()) {
+            self.query = Some(self.policy.sql(sql, self.reading.next()));
+        }
         let message = backend::parse(frame)
             .map_err(|error| format!("a message of the server isn't understood: {error}"))?;
         let front = self.expected.front().map(|(_, expected)| expected);
@@ -354,7 +332,8 @@ impl Decoder {
             | (Message::FunctionCallResponse { .. }, Some(Expected::FunctionCall)) => {}
             (Message::ErrorResponse(error), _) => {
                 let code = String::from_utf8_lossy(error.field(b'C').unwrap_or_default()).into_owned();
-                let message = self.policy.message(error.field(b'M').unwrap_or_default());
+                let secret = self.front_is_secret();
+                let message = self.policy.message(error.field(b'M').unwrap_or_default(), secret);
                 let error = ErrorAnswer { code, message, injected: mem::take(&mut self.injected) };
                 self.failed(at, error, out);
             }
@@ -383,18 +362,42 @@ impl Decoder {
         }
         let formats = portal.map_or(&[][..], |portal| &portal.formats);
         let columns = columns.as_deref().unwrap_or_default();
+        let secret = match portal {
+            Some(portal) => portal.prepared.secret,
+            None => self.query.as_ref().is_some_and(|query| query.secret),
+        };
         let values = row.columns().enumerate().map(|(index, value)| {
             let type_oid = columns.get(index).map_or(0, |column| column.type_oid);
-            Some(self.policy.value(type_oid, format_of(formats, index), value?))
+            Some(self.policy.value(type_oid, format_of(formats, index), value?, secret))
         });
         answer.values.push(values.collect());
     }
 
     fn parsed(&mut self) {
         if let Some((_, Expected::Parse { name, sql, types })) = self.expected.pop_front() {
-            let (sql, comment) = self.policy.sql(&sql);
-            let prepared = Prepared { sql: sql.into(), comment, types: types.into(), columns: None };
+            let prepared = self.prepared(&sql, types);
             self.statements.insert(name, prepared);
+        }
+    }
+
+    fn prepared(&self, sql: &[u8], types: Vec<u32>) -> Prepared {
+        let Kept { text, comment, secret } = self.policy.sql(sql, self.reading.next());
+        Prepared { sql: text.into(), comment, secret, types: types.into(), columns: None }
+    }
+
+    /// True if the message that the server answers next may hold a password.
+    fn front_is_secret(&self) -> bool {
+        match self.expected.front().map(|(_, expected)| expected) {
+            Some(Expected::Query { .. }) => self.query.as_ref().is_some_and(|query| query.secret),
+            Some(Expected::Parse { sql, .. }) => self.policy.sql(sql, self.reading.next()).secret,
+            Some(Expected::Bind { statement: name, .. } | Expected::DescribeStatement(name)) => {
+                self.statements.get(name).is_none_or(|statement| statement.secret)
+            }
+            Some(Expected::DescribePortal(name) | Expected::Execute(name)) => {
+                self.portals.get(name).is_none_or(|portal| portal.prepared.secret)
+            }
+            Some(Expected::Sync) => self.held.as_ref().is_some_and(|held| held.secret),
+            _ => false,
         }
     }
 
@@ -415,7 +418,8 @@ impl Decoder {
     fn portal(&self, prepared: Prepared, bound: Bound) -> Portal {
         let value = |(index, value): (usize, Option<Vec<u8>>)| {
             let type_oid = prepared.types.get(index).copied().unwrap_or(0);
-            Some(self.policy.value(type_oid, format_of(&bound.formats, index), &value?))
+            let format = format_of(&bound.formats, index);
+            Some(self.policy.value(type_oid, format, &value?, prepared.secret))
         };
         let parameters = bound.parameters.into_iter().enumerate().map(value).collect();
         Portal { prepared, parameters, formats: bound.result_formats.into(), begun: false }
@@ -456,6 +460,7 @@ impl Decoder {
             return Err("an answer of the server came out of turn".to_owned());
         };
         self.copying = false;
+        self.reading.executed();
         let (answer, columns) = self.open.take().unwrap_or_default();
         let Some(portal) = self.portals.get_mut(&name) else {
             // It was said when it was bound, or the portal is a cursor of DECLARE.
@@ -525,11 +530,7 @@ impl Decoder {
     fn portal_of(&self, expected: Expected) -> Option<Portal> {
         let without = Bound { formats: Vec::new(), parameters: Vec::new(), result_formats: Vec::new() };
         match expected {
-            Expected::Parse { sql, types, .. } => {
-                let (sql, comment) = self.policy.sql(&sql);
-                let prepared = Prepared { sql: sql.into(), comment, types: types.into(), columns: None };
-                Some(self.portal(prepared, without))
-            }
+            Expected::Parse { sql, types, .. } => Some(self.portal(self.prepared(&sql, types), without)),
             Expected::Bind { statement, bound, .. } => {
                 Some(self.portal(self.statements.get(&statement)?.clone(), bound))
             }
@@ -544,6 +545,9 @@ impl Decoder {
     fn ready(&mut self, at: u64, status: char, out: &mut Vec<Seen>) -> Result<(), String> {
         self.skipping = false;
         self.copying = false;
+        let query = self.query.take();
+        // A file of settings was read meanwhile, or the query itself has changed them.
+        let doubtful = self.reading.ready();
         if status == 'I' {
             self.portals.clear();
         }
@@ -554,18 +558,22 @@ impl Decoder {
                 // A simple query replaces these.
                 self.statements.remove(&b""[..]);
                 self.portals.remove(&b""[..]);
-                let (sql, comment) = self.policy.sql(&sql);
+                let kept = match query {
+                    Some(kept) if !doubtful => kept,
+                    _ => self.policy.sql(&sql, Reading::UNKNOWN),
+                };
                 let statement = Statement {
                     session: self.session,
                     at: sent,
                     took: at.saturating_sub(sent),
-                    comment,
+                    comment: kept.comment,
                     answers: mem::take(&mut self.answers),
                     status: Some(status),
                     ..Statement::default()
                 };
                 let columns = mem::take(&mut self.columns);
-                out.push(Seen::Statement(Box::new(Recorded { statement, sql: sql.into(), columns })));
+                let (sql, secret) = (kept.text.into(), kept.secret);
+                out.push(Seen::Statement(Box::new(Recorded { statement, sql, columns, secret })));
             }
             Some((sent, Expected::FunctionCall)) => {
                 self.release(None, out);
@@ -577,52 +585,8 @@ impl Decoder {
     }
 }
 
-/// The format of the value at this place: one code for each, one for all, or none for text.
-fn format_of(formats: &[i16], index: usize) -> i16 {
-    match formats {
-        [] => 0,
-        [one] => *one,
-        several => several.get(index).copied().unwrap_or(0),
-    }
-}
-
-fn columns_of(description: RowDescription<'_>) -> Arc<[Column]> {
-    let column = |field: backend::Field<'_>| Column {
-        name: field.name.into_owned(),
-        table: field.table,
-        number: field.column,
-        type_oid: field.data_type,
-    };
-    description.fields().map(column).collect()
-}
-
-/// The types of the parameters that were bound; empty if none is known.
-fn types_of(prepared: &Prepared, parameters: &[Option<Datum>]) -> Vec<u32> {
-    let types = (0..parameters.len()).map(|index| prepared.types.get(index).copied().unwrap_or(0));
-    let types: Vec<u32> = types.collect();
-    if types.iter().all(|type_oid| *type_oid == 0) { Vec::new() } else { types }
-}
-
-fn recorded_of(
-    session: u64,
-    (sent, at): (u64, u64),
-    portal: &Portal,
-    answer: Answer,
-    columns: Option<Arc<[Column]>>,
-) -> Recorded {
-    let statement = Statement {
-        session,
-        at: sent,
-        took: at.saturating_sub(sent),
-        comment: portal.prepared.comment.clone(),
-        parameters: portal.parameters.clone(),
-        types: types_of(&portal.prepared, &portal.parameters),
-        answers: vec![answer],
-        continued: portal.begun,
-        ..Statement::default()
-    };
-    Recorded { statement, sql: Arc::clone(&portal.prepared.sql), columns: vec![columns] }
-}
-
+mod portal;
+#[cfg(test)]
+mod secrets;
 #[cfg(test)]
 mod tests;

@@ -14,6 +14,8 @@
 //! | `recording` | the thread that writes the capture |
 //! | `decode` | bytes of one session, turned into records |
 //! | `policy` | what of texts and values is kept |
+//! | `secret` | which of them may hold a password |
+//! | `reading` | how a server reads texts |
 //! | `log` | captures from the server's log |
 //! | `value`, `sql` | values as text; comments and literals |
 //!
@@ -42,8 +44,10 @@ mod inject;
 mod log;
 mod policy;
 mod queue;
+mod reading;
 mod recording;
 mod relay;
+mod secret;
 mod sql;
 mod startup;
 mod value;

@@ -14,7 +14,8 @@ use isobench_capture::{
 };
 use serde_json::Value;
 
-use crate::policy::Policy;
+use crate::policy::{Kept, Policy};
+use crate::reading::Reading;
 use crate::recording::Summary;
 
 /// Why a log can't be converted.
@@ -65,6 +66,8 @@ struct Session {
 struct Open {
     sql: String,
     text: String,
+    /// It may hold a password.
+    secret: bool,
     statement: Statement,
 }
 
@@ -307,8 +310,8 @@ impl<W: io::Write> Conversion<W> {
         match (entry.severity.as_str(), logged(&entry.message)) {
             ("LOG", Logged::Statement { sql, took, continued }) => {
                 self.finish(&entry.session)?;
-                let parameters = self.parameters(&entry.detail);
-                let (text, comment) = self.policy.sql(sql.as_bytes());
+                let Kept { text, comment, secret } = self.policy.sql(sql.as_bytes(), Reading::LOGGED);
+                let parameters = self.parameters(&entry.detail, secret);
                 let statement = Statement {
                     at: at.saturating_sub(took.unwrap_or(0)),
                     took: took.unwrap_or(0),
@@ -317,7 +320,7 @@ impl<W: io::Write> Conversion<W> {
                     continued,
                     ..Statement::default()
                 };
-                self.keep(&entry.session, Open { sql: sql.to_owned(), text, statement });
+                self.keep(&entry.session, Open { sql: sql.to_owned(), text, secret, statement });
             }
             ("LOG", Logged::Duration(took)) => {
                 if let Some(open) = self.sessions.get_mut(&entry.session).and_then(|one| one.open.as_mut()) {
@@ -335,8 +338,8 @@ impl<W: io::Write> Conversion<W> {
         Ok(())
     }
 
-    fn parameters(&self, detail: &str) -> Vec<Option<Datum>> {
-        let value = |value: Option<String>| Some(self.policy.value(0, 0, value?.as_bytes()));
+    fn parameters(&self, detail: &str, secret: bool) -> Vec<Option<Datum>> {
+        let value = |value: Option<String>| Some(self.policy.value(0, 0, value?.as_bytes(), secret));
         parameters(detail).into_iter().map(value).collect()
     }
 
@@ -362,16 +365,25 @@ impl<W: io::Write> Conversion<W> {
 
     /// An error, of the statement before or of one that isn't logged otherwise.
     fn error(&mut self, entry: &Entry, at: u64) -> io::Result<()> {
-        let message = self.policy.message(entry.message.as_bytes());
-        let error = ErrorAnswer { code: entry.code.clone(), message, injected: false };
-        let answer = Answer { error: Some(error), ..Answer::default() };
-        if let Some(open) = self.sessions.get_mut(&entry.session).and_then(|session| session.open.as_mut())
-            && open.statement.answers.is_empty()
-            && open.statement.took == 0
-            && (entry.query.is_empty() || open.sql == entry.query)
-        {
-            open.statement.took = at.saturating_sub(open.statement.at);
-            open.statement.answers.push(answer);
+        let answer = |conversion: &Self, secret: bool| {
+            let message = conversion.policy.message(entry.message.as_bytes(), secret);
+            let error = ErrorAnswer { code: entry.code.clone(), message, injected: false };
+            Answer { error: Some(error), ..Answer::default() }
+        };
+        let open = self.sessions.get(&entry.session).and_then(|session| session.open.as_ref());
+        let fails = open.filter(|open| {
+            open.statement.answers.is_empty()
+                && open.statement.took == 0
+                && (entry.query.is_empty() || open.sql == entry.query)
+        });
+        if let Some(secret) = fails.map(|open| open.secret) {
+            let answer = answer(self, secret);
+            if let Some(open) =
+                self.sessions.get_mut(&entry.session).and_then(|session| session.open.as_mut())
+            {
+                open.statement.took = at.saturating_sub(open.statement.at);
+                open.statement.answers.push(answer);
+            }
             return Ok(());
         }
         self.finish(&entry.session)?;
@@ -381,9 +393,10 @@ impl<W: io::Write> Conversion<W> {
             self.summary.unseen += 1;
             return self.writer.record(&Record::Unseen(Unseen { session: session.number, at, what }));
         }
-        let (text, comment) = self.policy.sql(entry.query.as_bytes());
-        let statement = Statement { at, comment, answers: vec![answer], ..Statement::default() };
-        self.keep(&entry.session, Open { sql: entry.query.clone(), text, statement });
+        let Kept { text, comment, secret } = self.policy.sql(entry.query.as_bytes(), Reading::LOGGED);
+        let answers = vec![answer(self, secret)];
+        let statement = Statement { at, comment, answers, ..Statement::default() };
+        self.keep(&entry.session, Open { sql: entry.query.clone(), text, secret, statement });
         Ok(())
     }
 
@@ -495,6 +508,21 @@ FROM t WHERE b = $1 AND c = $2","parameters: $1 = 'it''s, $2 = x', $2 = NULL",,,
         let (_, records, texts) = converted(CSV, true).expect("a capture");
         let all = format!("{records:?}{texts:?}");
         assert!(!all.contains("it's") && !all.contains("could not") && all.contains("40001"), "{all}");
+    }
+
+    /// A statement with a password that fails, and one whose parameter is one.
+    #[test]
+    fn passwords_of_a_log_are_never_kept() {
+        let log = r#"2026-11-26 10:00:00.000 UTC,"ada","shop",7,"[local]",65a.7,1,"ALTER",2026-11-26 09:59:59 UTC,3/2,0,ERROR,42601,"unterminated at or near ""'TOPSECRET""",,,,,,"ALTER /* x */ USER a PASSWORD 'TOPSECRET",1,,"psql","client backend",,0
+2026-11-26 10:00:00.010 UTC,"ada","shop",7,"[local]",65a.7,2,"SELECT",2026-11-26 09:59:59 UTC,3/2,0,LOG,00000,"execute <unnamed>: SELECT dblink_exec($1)","parameters: $1 = 'TOPSECRET'",,,,,,,,"psql","client backend",,0
+2026-11-26 10:00:00.030 UTC,"ada","shop",7,"[local]",65a.7,3,"SELECT",2026-11-26 09:59:59 UTC,3/2,0,ERROR,08001,"could not connect: TOPSECRET",,,,,,"SELECT dblink_exec($1)",1,,"psql","client backend",,0
+2026-11-26 10:00:00.040 UTC,"ada","shop",7,"[local]",65a.7,4,"DO",2026-11-26 09:59:59 UTC,3/2,0,ERROR,P0001,"bad: TOPSECRET","TOPSECRET",,,,"TOPSECRET","DO $$ TOPSECRET $$",1,,"psql","client backend",,0
+"#;
+        for redact in [false, true] {
+            let (summary, records, texts) = converted(log, redact).expect("a capture");
+            let all = format!("{records:?}{texts:?}");
+            assert!(summary.statements == 3 && all.contains("08001") && !all.contains("TOPSECRET"), "{all}");
+        }
     }
 
     #[test]

@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use isobench_capture::Opened;
 
+use crate::reading::SessionReading;
+
 /// The most bytes that wait.
 const MOST: usize = 256 << 20;
 
@@ -30,8 +32,8 @@ pub(crate) struct Event {
 /// What happened.
 #[derive(Debug)]
 pub(crate) enum What {
-    /// The session began.
-    Opened(Box<Opened>),
+    /// The session began, and how its server reads.
+    Opened(Box<Opened>, SessionReading),
     /// The client sent so many bytes.
     Client(usize),
     /// The server, or the recorder in its place, sent so many bytes to the client.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use isobench_capture::{Closed, End, Header, Record, Unseen, Writer};
 
 use crate::decode::{Decoder, Recorded, Seen};
-use crate::policy::Policy;
+use crate::policy::{Policy, hide_settings};
 use crate::queue::{Batch, Event, Queue, What};
 use crate::relay::Note;
 
@@ -114,10 +114,12 @@ impl Capture {
         let Event { session, at, ref what } = *event;
         self.last = at;
         match what {
-            What::Opened(opened) => {
+            What::Opened(opened, reading) => {
                 self.summary.sessions += 1;
-                self.writer.record(&Record::Opened((**opened).clone()))?;
-                self.sessions.insert(session, Decoder::new(session, Arc::clone(&self.policy)));
+                let mut opened = (**opened).clone();
+                hide_settings(&mut opened.parameters);
+                self.writer.record(&Record::Opened(opened))?;
+                self.sessions.insert(session, Decoder::new(session, Arc::clone(&self.policy), *reading));
             }
             What::Client(_) => {
                 let outcome = self.sessions.get_mut(&session).map(|decoder| decoder.client(at, bytes));
@@ -187,7 +189,7 @@ impl Capture {
     }
 
     fn statement(&mut self, recorded: Recorded) -> io::Result<()> {
-        let Recorded { mut statement, sql, columns } = recorded;
+        let Recorded { mut statement, sql, columns, .. } = recorded;
         self.summary.statements += 1;
         statement.text = self.writer.text(&sql)?;
         for (answer, columns) in statement.answers.iter_mut().zip(columns) {

@@ -28,6 +28,7 @@ use rustix::io::Errno;
 
 use crate::inject::{Injection, Injector};
 use crate::queue::{Batch, Queue, What};
+use crate::reading::SessionReading;
 use crate::startup::{self, Beginning, FAREWELL, Keys, Started};
 
 /// What is read at once, in bytes.
@@ -355,18 +356,20 @@ impl Relay {
 
     fn begin(&mut self, number: u64, beginning: Beginning) {
         let at = self.common.now();
-        let open = |opened: Opened| What::Opened(Box::new(Opened { session: number, at, ..opened }));
+        let open = |opened: Opened, reading: SessionReading| {
+            What::Opened(Box::new(Opened { session: number, at, ..opened }), reading)
+        };
         let started = match beginning {
             Beginning::Started(started) => *started,
             Beginning::Refused(opened, why) => {
-                self.batch.push(number, at, open(opened));
+                self.batch.push(number, at, open(opened, SessionReading::default()));
                 self.batch.push(number, at, What::Closed(Some(why)));
                 return;
             }
             Beginning::Other => return,
         };
-        let Started { client, server, from_client, opened, unseen, key } = started;
-        self.batch.push(number, at, open(opened));
+        let Started { client, server, from_client, opened, reading, unseen, key } = started;
+        self.batch.push(number, at, open(opened, reading));
         if let Some(why) = unseen {
             self.batch.push(number, at, What::Unseen(why.to_owned()));
         }

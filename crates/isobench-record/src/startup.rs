@@ -19,6 +19,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
 use crate::identity::{is_own, lends_identity};
+use crate::reading::SessionReading;
 
 /// The time a client has for its first packet. Source: PostgreSQL: `authentication_timeout`.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -66,6 +67,8 @@ pub(crate) struct Started {
     pub(crate) from_client: Vec<u8>,
     /// The parameters of the session.
     pub(crate) opened: Opened,
+    /// How the server reads its texts.
+    pub(crate) reading: SessionReading,
     /// Why nothing is recorded of it.
     pub(crate) unseen: Option<&'static str>,
     /// Its key for cancel requests.
@@ -245,8 +248,10 @@ fn start(
             encrypted,
             other_choice,
             opened: &mut opened,
+            reading: SessionReading::default(),
         };
         let outcome = sent.map_err(|error| error.to_string()).and_then(|()| relayed.until_ready());
+        let reading = relayed.reading;
         match outcome {
             Ok(Ready::Refused { message, starting }) => {
                 refusal = message;
@@ -274,6 +279,7 @@ fn start(
                     server: socket,
                     from_client,
                     opened,
+                    reading,
                     unseen,
                     key,
                 }));
@@ -309,6 +315,7 @@ struct Relayed<'a> {
     encrypted: bool,
     other_choice: bool,
     opened: &'a mut Opened,
+    reading: SessionReading,
 }
 
 /// What relaying came to.
@@ -370,6 +377,7 @@ impl Relayed<'_> {
                         self.pass(message)?;
                     }
                     b'S' => {
+                        self.reading.report(body);
                         let mut texts = body.split(|byte| *byte == 0);
                         if let (Some(b"server_version"), Some(version)) = (texts.next(), texts.next()) {
                             self.opened.server_version = Some(String::from_utf8_lossy(version).into_owned());
@@ -381,6 +389,7 @@ impl Relayed<'_> {
                         self.pass(message)?;
                     }
                     b'Z' => {
+                        self.reading.ready();
                         // Nothing follows before the client's first statement but what belongs to nobody.
                         self.pass(&from_server)?;
                         return Ok(Ready::Session {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::lexer::{Kind, Token, statements, words};
+use isobench_script::lexer::{Kind, Token, statements, words};
 
 /// A column, by the names of its table and its own.
 type Named = (String, String);

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::lexer::{Kind, Token, statements, tokens, words};
+use isobench_script::lexer::{Kind, Token, statements, tokens, words};
 
 /// Why a dump can't be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -97,7 +97,8 @@ fn without(statement: &str, schema: &str) -> String {
     let all = tokens(statement);
     let mut out = String::new();
     let mut at = 0;
-    let next = |from: usize| all[from..].iter().find(|token| token.kind != Kind::Blank);
+    let next =
+        |from: usize| all[from..].iter().find(|token| !matches!(token.kind, Kind::Blank | Kind::Comment));
     while at < all.len() {
         let token = all[at];
         let qualifies = token.name().is_some_and(|name| name == schema)
@@ -107,14 +108,18 @@ fn without(statement: &str, schema: &str) -> String {
             at += 2;
             continue;
         }
-        let called =
-            all[..at].iter().rev().filter(|token| token.kind != Kind::Blank).take(2).collect::<Vec<_>>();
+        let called = all[..at]
+            .iter()
+            .rev()
+            .filter(|token| !matches!(token.kind, Kind::Blank | Kind::Comment))
+            .take(2)
+            .collect::<Vec<_>>();
         let of_sequence = called.first().is_some_and(|open| open.is("("))
             && called.get(1).is_some_and(|name| name.is_any(&["nextval", "setval", "currval"]));
         let cast = next(at + 1).is_some_and(|next| next.is("::"))
             && all[at + 1..]
                 .iter()
-                .filter(|token| token.kind != Kind::Blank)
+                .filter(|token| !matches!(token.kind, Kind::Blank | Kind::Comment))
                 .nth(1)
                 .is_some_and(|of| of.is("regclass"));
         if token.kind == Kind::Text && (of_sequence || cast) {
@@ -125,7 +130,7 @@ fn without(statement: &str, schema: &str) -> String {
                 Some(rest) => out.extend(["'", rest]),
                 None => out.push_str(token.text),
             }
-        } else if !token.text.starts_with("--") {
+        } else if !(token.kind == Kind::Comment && token.text.starts_with("--")) {
             out.push_str(token.text);
         }
         at += 1;

@@ -292,7 +292,7 @@ fn setup(recorded: &Recorded, tables: &Tables) -> Result<String, Unmade> {
         Tables::Captured => {
             let all = recorded.schema.join(";\n");
             let placed = placeable(&all)?;
-            let makes = crate::lexer::words(&placed)
+            let makes = isobench_script::lexer::words(&placed)
                 .windows(2)
                 .any(|pair| pair[0].is("CREATE") && pair[1].is("TABLE"));
             if makes { Ok(placed) } else { Err(Unmade::NoTables) }

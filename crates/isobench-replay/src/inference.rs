@@ -8,10 +8,10 @@ use std::ops::RangeInclusive;
 
 use isobench_capture::{Column, Datum};
 
+use isobench_script::lexer::words;
 use isobench_script::literal;
 
 use crate::constraints::Constraints;
-use crate::lexer::words;
 use crate::outputs::columns;
 use crate::sessions::{Executed, Recorded};
 use crate::statement::{Clause, Place};

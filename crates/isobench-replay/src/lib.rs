@@ -7,7 +7,6 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `lexer` | SQL, split into tokens |
 //! | `statement` | a statement's normal form |
 //! | `sessions` | sessions, split into transactions |
 //! | `template` | transactions that differ in their values only |
@@ -26,7 +25,6 @@ mod constraints;
 mod dump;
 mod folder;
 mod inference;
-mod lexer;
 mod outputs;
 mod past;
 mod script;

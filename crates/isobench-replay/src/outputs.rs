@@ -3,7 +3,7 @@
 //!
 //! Not here: which table they are of, which the server says.
 
-use crate::lexer::{Kind, Token, words};
+use isobench_script::lexer::{Kind, Token, words};
 
 /// The name of the column behind each output of a SELECT or RETURNING; `None` for what isn't a column as it
 /// is. `None` for all if there is a `*`, or the statement isn't of this kind.

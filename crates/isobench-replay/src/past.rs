@@ -11,10 +11,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 
 use isobench_capture::{Column, Datum};
+use isobench_script::lexer::{Token, words};
 use isobench_script::literal;
 
 use crate::inference::Lineage;
-use crate::lexer::words;
 use crate::sessions::{End, Executed, Recorded, Transaction};
 use crate::statement::{Clause, Place, Role};
 use crate::values::same;
@@ -295,8 +295,7 @@ fn update(
     undo: &mut Vec<(Option<Row>, String)>,
 ) {
     let places = &executed.normal.places;
-    let mentioned: BTreeSet<String> =
-        words(&executed.normal.key).iter().filter_map(crate::lexer::Token::name).collect();
+    let mentioned: BTreeSet<String> = words(&executed.normal.key).iter().filter_map(Token::name).collect();
     for value in keys(places, table, key) {
         let row = (table.to_owned(), value.to_owned());
         let image = images.entry(row.clone()).or_default();

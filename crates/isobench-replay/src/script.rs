@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use isobench_capture::Datum;
 
-use isobench_script::literal;
+use isobench_script::{lexer, literal};
 
 use crate::inference::{Fresh, Inferred, Lineage, Operand, Rule, Source, type_name};
 use crate::sessions::{End, Executed, Transaction};
@@ -123,7 +123,7 @@ fn writes_rows(verb: &str) -> bool {
 
 /// True if a text has a parameter left (`$1`).
 fn has_parameter(text: &str) -> bool {
-    crate::lexer::tokens(text).iter().any(|token| token.kind == crate::lexer::Kind::Parameter)
+    lexer::tokens(text).iter().any(|token| token.kind == lexer::Kind::Parameter)
 }
 
 struct Writer<'a, 'b> {

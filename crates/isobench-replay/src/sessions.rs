@@ -7,8 +7,8 @@ use std::rc::Rc;
 use isobench_capture::{Answer, Column, Header, Opened, ReadError, Reader, Record, Source, Statement};
 use isobench_isolation::Level;
 
-use crate::lexer::{Kind, statements, words};
 use crate::statement::{Normal, Role};
+use isobench_script::lexer::{Kind, statements, words};
 
 /// A statement of the workload, executed.
 #[derive(Debug, Clone)]

@@ -6,7 +6,7 @@
 
 use isobench_capture::Datum;
 
-use crate::lexer::{Kind, Token, words};
+use isobench_script::lexer::{Kind, Token, words};
 
 /// What a statement is, as far as scripts are concerned.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,6 +46,9 @@ const CATALOG: [&str; 8] = [
 const SESSION: [&str; 6] =
     ["version", "current_schema", "current_database", "set_config", "current_setting", "pg_backend_pid"];
 
+/// Objects that concern more than the tables of one database: no script makes or changes them.
+const WIDER: [&str; 8] = ["ROLE", "USER", "GROUP", "SUBSCRIPTION", "SERVER", "SYSTEM", "DATABASE", "FOREIGN"];
+
 impl Role {
     /// The role of a statement.
     pub fn of(statement: &str) -> Role {
@@ -74,6 +77,9 @@ impl Role {
                 }
                 None => Role::Rollback,
             },
+            "CREATE" | "ALTER" | "DROP" if WIDER.contains(&second.as_str()) => {
+                Role::Other(format!("{first} {second}"))
+            }
             "SET" | "RESET" | "SHOW" | "DISCARD" | "DEALLOCATE" => Role::Setting,
             "CREATE" | "ALTER" | "DROP" | "COMMENT" | "GRANT" | "REVOKE" | "TRUNCATE" | "REINDEX"
             | "ANALYZE" | "VACUUM" => Role::Schema,
@@ -362,7 +368,7 @@ impl<'a> Scan<'a> {
         let value = |value: String| Some(Datum::Text(value));
         match token.kind {
             Kind::Number => (Some((value(token.text.to_owned()), literal(token.text))), 1),
-            Kind::Text => match unquoted(token.text) {
+            Kind::Text => match token.value() {
                 Some(text) => (Some((value(text), literal(token.text))), 1),
                 None => (None, 1),
             },
@@ -411,37 +417,6 @@ impl<'a> Scan<'a> {
         let table = if qualified { self.tokens[column - 2].name() } else { self.table.clone() };
         Some((table, name))
     }
-}
-
-/// The value of a literal in quotation marks; `None` for one of bits.
-fn unquoted(literal: &str) -> Option<String> {
-    if let Some(tag) = literal.strip_prefix('$') {
-        let end = tag.find('$')? + 2;
-        return literal.get(end..literal.len().checked_sub(end)?).map(str::to_owned);
-    }
-    let escapes = literal.starts_with(['e', 'E']);
-    if literal.starts_with(['b', 'B', 'x', 'X']) {
-        return None;
-    }
-    let inner = literal[literal.find('\'')? + 1..].strip_suffix('\'')?.replace("''", "'");
-    if !escapes {
-        return Some(inner);
-    }
-    let mut value = String::new();
-    let mut letters = inner.chars();
-    while let Some(letter) = letters.next() {
-        match (letter, letter == '\\') {
-            (_, true) => match letters.next()? {
-                'n' => value.push('\n'),
-                't' => value.push('\t'),
-                'r' => value.push('\r'),
-                'b' | 'f' | 'x' | 'u' | 'U' | '0'..='7' => return None,
-                other => value.push(other),
-            },
-            _ => value.push(letter),
-        }
-    }
-    Some(value)
 }
 
 #[cfg(test)]
@@ -507,6 +482,9 @@ mod tests {
         assert_eq!(Role::of("SELECT set_config('TimeZone', 'UTC', false)"), Role::Setting);
         assert_eq!(Role::of("SELECT c.relname FROM pg_catalog.pg_class c"), Role::Catalog);
         assert_eq!(Role::of("create table t (v int)"), Role::Schema);
+        for of_server in ["ALTER USER ***", "create role ***", "DROP DATABASE d"] {
+            assert!(matches!(Role::of(of_server), Role::Other(_)), "{of_server}");
+        }
         assert_eq!(Role::of("COPY t FROM STDIN"), Role::Other("COPY".to_owned()));
         assert_eq!(Role::of("ROLLBACK PREPARED 'x'"), Role::Other("two-phase commit".to_owned()));
     }

@@ -70,7 +70,7 @@ pub use script::{
     Argument, Branch, Command, CommandKind, Operand, Piece, Script, SleepError, SleepUnit, Sql, Store,
 };
 pub use shell::{ShellError, shell_command_line};
-pub use sql::{Savepoint, Statement};
+pub use sql::{Savepoint, Statement, lexer};
 pub use symbols::{Slot, Symbols, is_valid_variable_name};
 pub use value::Value;
 pub use variables::{Variable, Variables};

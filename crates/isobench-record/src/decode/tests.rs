@@ -1,3 +1,4 @@
+use isobench_capture::Datum;
 use isobench_pgwire::TransactionStatus::{self, Failed, Idle, InTransaction};
 use proptest::prelude::*;
 
@@ -5,22 +6,22 @@ use super::*;
 
 /// A stretch of bytes of one end.
 #[derive(Clone, Debug)]
-enum Bytes {
+pub(super) enum Bytes {
     Client(Vec<u8>),
     Server(Vec<u8>),
 }
 
-fn message(tag: u8, body: &[u8]) -> Vec<u8> {
+pub(super) fn message(tag: u8, body: &[u8]) -> Vec<u8> {
     let length = u32::try_from(4 + body.len()).expect("short");
     [&[tag][..], &length.to_be_bytes(), body].concat()
 }
 
-fn client(messages: &[(u8, &[u8])]) -> Bytes {
+pub(super) fn client(messages: &[(u8, &[u8])]) -> Bytes {
     Bytes::Client(messages.iter().flat_map(|(tag, body)| message(*tag, body)).collect())
 }
 
 /// Answers, a word each.
-fn answers(words: &str) -> Bytes {
+pub(super) fn answers(words: &str) -> Bytes {
     let mut out = Vec::new();
     for word in words.split_whitespace() {
         match word.split_once(':').unwrap_or((word, "")) {
@@ -182,7 +183,7 @@ fn exchanges() -> Vec<Exchange> {
 }
 
 fn decoder() -> Decoder {
-    Decoder::new(1, Arc::new(Policy::new(false).expect("random numbers")))
+    Decoder::new(1, Arc::new(Policy::new(false).expect("random numbers")), SessionReading::default())
 }
 
 /// What pieces show, each as long as the next of the sizes.

@@ -1,5 +1,6 @@
 //! Classifies SQL statements by their leading keywords.
 
+use super::lexer::block_comment;
 use super::statement::{Savepoint, Statement};
 
 /// The kind of a statement; `None` if there are only blanks, comments and semicolons.
@@ -118,7 +119,7 @@ impl<'a> Iterator for Words<'a> {
             if let Some(comment) = self.rest.strip_prefix("--") {
                 self.rest = comment.find('\n').map_or("", |end| &comment[end..]);
             } else if self.rest.starts_with("/*") {
-                self.rest = after_comment(self.rest);
+                self.rest = &self.rest[block_comment(self.rest.as_bytes()).0..];
             } else {
                 break;
             }
@@ -139,26 +140,6 @@ impl<'a> Iterator for Words<'a> {
         self.rest = rest;
         Some(word)
     }
-}
-
-/// The text after a block comment, which may be nested.
-fn after_comment(text: &str) -> &str {
-    let bytes = text.as_bytes();
-    let mut depth = 0_usize;
-    let mut at = 0;
-    while at + 1 < bytes.len() {
-        match &bytes[at..at + 2] {
-            b"/*" => (depth, at) = (depth + 1, at + 2),
-            b"*/" => {
-                (depth, at) = (depth - 1, at + 2);
-                if depth == 0 {
-                    return &text[at..];
-                }
-            }
-            _ => at += 1,
-        }
-    }
-    ""
 }
 
 #[cfg(test)]

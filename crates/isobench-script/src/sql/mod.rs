@@ -1,6 +1,7 @@
 //! SQL commands of a script: their ends, their effects, and the variables they use.
 
 mod classify;
+pub mod lexer;
 mod scanner;
 mod statement;
 mod substitute;

@@ -1,6 +1,8 @@
 //! Finds the end of an SQL command: a semicolon or backslash outside quotes, comments, parentheses
 //! and SQL function bodies. The rules are psql's, taken from its manual and its behaviour.
 
+use super::lexer::{block_comment, dollar_quoted, string};
+
 /// The end of an SQL command.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
 pub(crate) enum End {
@@ -123,10 +125,10 @@ impl<'a> Scanner<'a> {
     fn token(&mut self, first: u8) {
         let rest = &self.source[self.at..];
         match first {
-            b'\'' => self.at += quoted(rest, false),
+            b'\'' => self.at += string(rest.as_bytes(), 0, false).0,
             b'"' => self.at += 1 + rest[1..].find('"').map_or(rest.len() - 1, |end| end + 1),
             b'-' if rest.starts_with("--") => self.at += rest.find('\n').unwrap_or(rest.len()),
-            b'/' if rest.starts_with("/*") => self.at += block_comment(rest),
+            b'/' if rest.starts_with("/*") => self.at += block_comment(rest.as_bytes()).0,
             b'$' => self.at += dollar(rest),
             b':' => self.at += colon(rest),
             b'(' => {
@@ -153,7 +155,7 @@ impl<'a> Scanner<'a> {
         self.at += length;
         let word = &rest[..length];
         if word.eq_ignore_ascii_case("e") && rest[length..].starts_with('\'') {
-            self.at += quoted(&rest[length..], true);
+            self.at += string(&rest.as_bytes()[length..], 0, true).0;
             return;
         }
         self.words.note(word);
@@ -202,50 +204,6 @@ fn word_length(text: &str) -> usize {
     text.bytes().take_while(|byte| crate::symbols::is_name_byte(*byte) || *byte == b'$').count()
 }
 
-/// The length of a string in single quotes, including a continuation on a following line.
-fn quoted(text: &str, escapes: bool) -> usize {
-    let bytes = text.as_bytes();
-    let mut at = 1;
-    while let Some(byte) = bytes.get(at) {
-        at += 1;
-        match byte {
-            b'\\' if escapes => at += 1,
-            b'\'' if bytes.get(at) == Some(&b'\'') => at += 1,
-            b'\'' => match continuation(&bytes[at..]) {
-                Some(quote) => at += quote,
-                None => return at,
-            },
-            _ => {}
-        }
-    }
-    bytes.len()
-}
-
-/// The length of the blanks, with at least one line break among them, between a closing quote and
-/// the continuation of the string.
-fn continuation(bytes: &[u8]) -> Option<usize> {
-    let blanks = bytes.iter().take_while(|byte| byte.is_ascii_whitespace() || **byte == 0x0b).count();
-    let goes_on =
-        bytes.get(blanks) == Some(&b'\'') && bytes[..blanks].iter().any(|byte| matches!(byte, b'\n' | b'\r'));
-    goes_on.then_some(blanks + 1)
-}
-
-/// The length of a block comment, which may be nested.
-fn block_comment(text: &str) -> usize {
-    let bytes = text.as_bytes();
-    let mut depth = 0_usize;
-    let mut at = 0;
-    while at < bytes.len() {
-        match &bytes[at..] {
-            [b'/', b'*', ..] => (depth, at) = (depth + 1, at + 2),
-            [b'*', b'/', ..] if depth == 1 => return at + 2,
-            [b'*', b'/', ..] => (depth, at) = (depth - 1, at + 2),
-            _ => at += 1,
-        }
-    }
-    bytes.len()
-}
-
 /// The length of `::` (a cast), of a variable (a token of its own, which a dollar sign ends), or of
 /// a single colon.
 fn colon(text: &str) -> usize {
@@ -263,10 +221,5 @@ fn dollar(text: &str) -> usize {
         let word = &text[1 + digits..];
         return 1 + digits + if starts_word(word) { word_length(word) } else { 0 };
     }
-    let tag = 1 + bytes[1..].iter().take_while(|byte| crate::symbols::is_name_byte(**byte)).count();
-    if bytes.get(tag) != Some(&b'$') {
-        return 1;
-    }
-    let delimiter = &text[..=tag];
-    text[tag + 1..].find(delimiter).map_or(text.len(), |end| tag + 1 + end + delimiter.len())
+    dollar_quoted(text).map_or(1, |(length, _)| length)
 }

@@ -16,13 +16,17 @@ use super::ConnectionOptions;
 status is that of isobench. Without COMMAND, --listen is needed, and recording ends by Ctrl-C.
 
 A capture holds SQL, parameters and the first 20 rows of each result (of values above 1 kB a hash): treat it as the \
-database itself. It never holds what is sent to log in, nor COPY data, nor literals of statements that create or \
-alter roles, servers or subscriptions.
+database itself. It never holds what is sent to log in, nor COPY data. A statement that may hold a password loses its \
+literals, the texts of its parameters and results, and its error messages. Such statements create or alter roles, \
+servers, subscriptions or foreign tables, change other settings than the server's own, execute what was prepared by \
+SQL, run DO or a program, or call functions such as dblink, crypt and set_config. Addresses with a password are hashed \
+everywhere.
 
 --redact replaces by hashes: text, JSON, bytea and all other values that aren't numbers, truth values, dates, times \
 or UUIDs; string literals in SQL; untyped parameters, unless they look like one of these. It drops messages of errors, \
 and comments except traceparent. Names of tables and columns, numbers, SQLSTATEs and the start-up parameters (user, \
-database, application_name) stay. Equal values have equal hashes within one capture; the key of the hashes isn't kept."
+database, application_name) stay. Equal values have equal hashes within one capture; the key of the hashes isn't kept. \
+A statement is hashed as a whole if it isn't certain where its literals end."
 )]
 pub struct RecordOptions {
     /// The capture, a new file that only you can read
