@@ -66,4 +66,4 @@ pub use socket::Socket;
 pub use sqlstate::SqlState;
 pub use startup::{ReadySession, Startup, StartupError, StartupProgress};
 pub use tls::{Protection, TlsStream};
-pub use visible::{cut, visible};
+pub use visible::{controls, cut, visible};

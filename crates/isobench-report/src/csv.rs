@@ -32,9 +32,20 @@ fn field(column: Column, place: &Place<'_>) -> String {
     }
 }
 
-/// A line of fields, quoted where they need it.
+/// A line of fields, quoted where they need it. Text that a spreadsheet would take for a formula gets an
+/// apostrophe before it.
 pub fn line(fields: impl Iterator<Item = String>) -> String {
-    fields.map(|field| quote(&field)).collect::<Vec<_>>().join(",") + "\n"
+    fields.map(|field| quote(&inert(field))).collect::<Vec<_>>().join(",") + "\n"
+}
+
+/// The field, which no spreadsheet calculates. Source: OWASP, "CSV Injection".
+fn inert(field: String) -> String {
+    let calculates = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
+    if !field.starts_with(calculates) || is_number(&field) { field } else { format!("'{field}") }
+}
+
+fn is_number(field: &str) -> bool {
+    field.parse::<f64>().is_ok_and(f64::is_finite)
 }
 
 fn quote(field: &str) -> String {
@@ -56,7 +67,18 @@ fn optional<T: ToString>(value: Option<T>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::quote;
+    use super::{line, number, quote};
+
+    #[test]
+    fn text_is_no_formula_and_numbers_stay() {
+        let fields = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\ta", "\r=a", "a=b", "-inf", ""];
+        assert_eq!(
+            line(fields.into_iter().map(str::to_owned)),
+            "'=1+1,'+cmd|' /C calc'!A0,'-2+3,'@SUM(A1),'\ta,\"'\r=a\",a=b,'-inf,\n"
+        );
+        let numbers = [number(Some(-1.5)), "-3".to_owned(), "1e-7".to_owned(), "-2.5e+10".to_owned()];
+        assert_eq!(line(numbers.into_iter()), "-1.5,-3,1e-7,-2.5e+10\n");
+    }
 
     #[test]
     fn fields_with_commas_or_quotes_are_quoted() {

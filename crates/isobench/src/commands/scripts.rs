@@ -133,7 +133,10 @@ fn made(wanted: &Wanted<'_>) -> Outcome<String> {
     let unwritten =
         |error: io::Error| Failure::setup(format!("could not write into \"{}\": {error}", path.display()));
     make(path).map_err(unwritten)?;
-    for (name, text) in &folder.files {
+    for (name, text) in &mut folder.files {
+        if name == "README.md" {
+            *text = isobench_pgwire::fit(text);
+        }
         write(&path.join(name), text).map_err(unwritten)?;
     }
     let mut text: String = folder.summary.iter().flat_map(|line| [line.as_str(), "\n"]).collect();

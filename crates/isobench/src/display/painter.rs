@@ -74,7 +74,7 @@ impl Painter {
 /// Returns the part of a line that fits, with a mark if it is shortened, and without control
 /// characters.
 fn cut(line: &str, width: usize) -> String {
-    let line: String = line.chars().filter(|letter| !letter.is_control()).collect();
+    let line: String = line.chars().filter(|letter| !isobench_pgwire::controls(*letter)).collect();
     if line.width() <= width {
         return line;
     }

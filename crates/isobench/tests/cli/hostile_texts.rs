@@ -11,7 +11,7 @@ use crate::support::program::Finished;
 use crate::support::scene::Scene;
 
 /// Sets the title, clears the screen, and moves back; in 7 and 8 bits. In a PostgreSQL string.
-const IN_SQL: &str = r"\u001b]0;title\u0007 \u001b[2J \r gone \u009b31m \u0008 \u007f";
+const IN_SQL: &str = r"\u001b]0;title\u0007 \u001b[2J \r gone \u009b31m \u0008 \u007f \u202e \u2066";
 /// Maximum size of a message, in bytes.
 const ROOM: usize = 60_000;
 
