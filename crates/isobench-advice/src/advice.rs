@@ -58,6 +58,8 @@ pub struct Advice {
     pub deadlocks: Vec<String>,
     /// What was measured; null if nothing was.
     pub measured: Option<Measured>,
+    /// Why trying or measuring ended early; null if it didn't.
+    pub incomplete: Option<String>,
 }
 
 /// The transactions of a script.
@@ -138,8 +140,10 @@ pub struct Measured {
     /// The dependencies between transactions in the recorded histories of the scripts as they were, which
     /// were compared with those that their statements predict; counted by row.
     pub dependencies: u64,
-    /// The rows, in the order of measurement.
+    /// The rows of which a round is complete, or has an anomaly, in the order of measurement.
     pub candidates: Vec<Candidate>,
+    /// The names of the others.
+    pub unmeasured: Vec<String>,
 }
 
 /// A row of the measurement.
@@ -244,6 +248,7 @@ impl Advice {
             hints,
             deadlocks: deadlocks::sentences(programs),
             measured: None,
+            incomplete: None,
         }
     }
 
@@ -410,6 +415,7 @@ mod tests {
             hints: Vec::new(),
             deadlocks: Vec::new(),
             measured: None,
+            incomplete: None,
         };
         let mut clean = advice.clone();
         clean.note_passed(Ok(9000));

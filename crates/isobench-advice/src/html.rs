@@ -16,7 +16,7 @@ use crate::idioms::{IDIOMS, Idiom};
 use crate::reason::{Dependency, Reason};
 use crate::text::{
     Evidence, WAIT_FOR_EACH_OTHER, agreed, best, closed_world, deadlocks_measured, grave, happens, held,
-    idioms_of, in_order, levels_then, ratio, shown, unshown, why,
+    idioms_of, in_order, incomplete, levels_then, ratio, shown, unshown, why,
 };
 use crate::twice::AtLevel;
 
@@ -75,6 +75,7 @@ fn answer<'a>(advice: &'a Advice, evidence: &mut Evidence<'a>) -> Markup {
     });
     html! {
         (warnings(grave.as_slice()))
+        (warnings(incomplete(advice).as_slice()))
         p { (closed_world(advice)) }
         @if let Some(twice) = &twice { (twice) }
         (table)
@@ -157,6 +158,11 @@ fn prices(advice: &Advice, measured: &Measured) -> Markup {
         let conflicts = format!("{:.1} %", one.conflicts * 100.0);
         vec![name.into(), ratio(one).into(), conflicts.into(), anomalies.into()]
     });
+    let unmeasured = measured.unmeasured.iter().map(|name| {
+        let [throughput, conflicts, anomalies] = [(); 3].map(|()| Entry::from("–"));
+        vec![name.as_str().into(), throughput, conflicts, anomalies]
+    });
+    let rows = rows.chain(unmeasured);
     let caption = format!(
         "Committed transactions per second, relative to {}, paired by round; failed attempts of all attempts; \
          anomalies in the histories of the transactions that were counted.",
@@ -308,6 +314,7 @@ mod tests {
             hints: Vec::new(),
             deadlocks: Vec::new(),
             measured: None,
+            incomplete: None,
         }
     }
 
@@ -323,6 +330,25 @@ mod tests {
         assert_eq!(page.matches("class=\"arrow\"").count(), 2);
         assert!(page.contains(">pay</text>"), "the workload is the same for all");
         assert!(page.contains("shop/pay,shop/&lt;close&gt;,rw,shop/pay:1,shop/&lt;close&gt;:2,1\n"));
+    }
+
+    #[test]
+    fn what_was_not_measured_is_a_dash_and_the_reason_comes_first() {
+        let mut advice = advice(["a", "b"]);
+        assert!(!page(&advice).contains("INCOMPLETE"));
+        advice.incomplete = Some("the server is gone\nat a:3".to_owned());
+        let unmeasured = vec!["serializable".to_owned()];
+        advice.measured = Some(Measured {
+            to: "read committed".to_owned(),
+            dependencies: 1,
+            candidates: Vec::new(),
+            unmeasured,
+        });
+        let said = "INCOMPLETE: the server is gone. This is what was found until then.";
+        let (text, page) = (crate::text::answer(&advice, 120), page(&advice));
+        assert!(text.contains(said) && page.contains(said), "{text}");
+        assert!(text.contains(&format!("{:<16}  {:>9}  {:>9}  serializable\n", "–", "–", "–")), "{text}");
+        assert_eq!(page.matches(">–</td>").count(), 3, "{page}");
     }
 
     #[test]

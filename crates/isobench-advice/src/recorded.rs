@@ -121,8 +121,12 @@ mod tests {
         };
         let recorded: Vec<StatementDependencies> = recorded.iter().map(one).collect();
         let dependencies = advice.compare_with(&templates, &recorded);
-        advice.measured =
-            Some(crate::advice::Measured { to: "levels".to_owned(), dependencies, candidates: Vec::new() });
+        advice.measured = Some(crate::advice::Measured {
+            to: "levels".to_owned(),
+            dependencies,
+            candidates: Vec::new(),
+            unmeasured: Vec::new(),
+        });
         advice
     }
 

@@ -41,6 +41,10 @@ pub fn answer(advice: &Advice, width: usize) -> String {
     let mut text = String::new();
     paragraph(&mut text, &closed_world(advice), width);
     text.push('\n');
+    if let Some(sentence) = incomplete(advice) {
+        paragraph(&mut text, &sentence, width);
+        text.push('\n');
+    }
     let mut evidence = Evidence::default();
     if let Some(sentence) = grave(advice, &mut evidence) {
         paragraph(&mut text, &sentence, width);
@@ -352,6 +356,17 @@ fn prices(text: &mut String, measured: &Measured, width: usize) {
             before = " ".repeat(heading.len());
         }
     }
+    for name in &measured.unmeasured {
+        let _ = writeln!(text, "{:<16}  {:>9}  {:>9}  {name}", "–", "–", "–");
+    }
+}
+
+/// Why the answer isn't all that was to be found, if so.
+pub(crate) fn incomplete(advice: &Advice) -> Option<String> {
+    let why = advice.incomplete.as_deref()?;
+    // The rest of a message of several lines is on standard error.
+    let why = why.lines().next().unwrap_or_default().trim_end_matches('.');
+    Some(format!("INCOMPLETE: {why}. This is what was found until then."))
 }
 
 /// The rows, the controls last.

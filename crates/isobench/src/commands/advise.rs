@@ -214,8 +214,13 @@ fn carry_out(
     let measured = if options.no_measure || !whole {
         tried
     } else {
-        measured(&mut advice, &found, design, &work, targets, control)
+        measured(&mut advice, &found, design, &work, targets, control).map_err(|failure| match failure {
+            // The answer is there; only its prices are missing.
+            Failure::Setup(why) => Failure::Incomplete(format!("the measurement is incomplete: {why}")),
+            other => other,
+        })
     };
+    advice.incomplete = measured.as_ref().err().map(Failure::to_string);
     report(options, &advice)?;
     written?;
     if advice.allocation() != decided {
@@ -356,7 +361,7 @@ fn note(advice: &mut Advice, found: &Templates, controls: &[Allocation], documen
             anomalies: cell.summary.verdict.as_ref().map(|verdict| verdict.anomalies),
         }
     };
-    let candidates: Vec<Row> = document.cells.iter().map(row).collect();
+    let mut candidates: Vec<Row> = document.cells.iter().map(row).collect();
     let own = advice.allocation();
     let wrong_at = |allocation: &Allocation| {
         let of = |(_, row): &(&Cell, &Row)| row.changes.is_none() && row.allocation == *allocation;
@@ -388,5 +393,15 @@ fn note(advice: &mut Advice, found: &Templates, controls: &[Allocation], documen
     let unchanged = document.cells.iter().zip(&candidates).filter(|(_, row)| row.changes.is_none());
     let verdicts = unchanged.flat_map(|(cell, _)| &cell.rounds).filter_map(|round| round.verdict.as_ref());
     let dependencies = advice.compare_with(found, verdicts.flat_map(|verdict| &verdict.between));
-    advice.measured = Some(Measured { to: first.level.name(), dependencies, candidates });
+    let mut rounds = document.cells.iter().map(|cell| cell.summary.rounds);
+    let mut unmeasured = Vec::new();
+    candidates.retain(|row| {
+        let measured = rounds.next().is_some_and(|rounds| rounds > 0) || row.anomalies > Some(0);
+        if !measured {
+            unmeasured.push(row.name.clone());
+        }
+        measured
+    });
+    let any = dependencies > 0 || !candidates.is_empty();
+    advice.measured = any.then(|| Measured { to: first.level.name(), dependencies, candidates, unmeasured });
 }

@@ -5,8 +5,10 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::compare::words;
+use crate::support::embedded::{connect, kill_server};
 use crate::support::program::Running;
 use crate::support::scene::Scene;
+use crate::support::wait_for;
 
 const SETUP: &str = "CREATE TABLE control (id int PRIMARY KEY, batch int NOT NULL);\n\
     INSERT INTO control SELECT g, 1 FROM generate_series(1, 20) g;\n\
@@ -455,6 +457,43 @@ fn an_interrupted_search_reports_what_it_has() {
     let advice: Value = serde_json::from_str(&s.read("out.json")).expect("JSON");
     assert_eq!(advice["transactions"].as_array().map(Vec::len), Some(3));
     assert!(!s.file("levels.toml").exists());
+}
+
+/// Whenever the server is lost, what was found is reported, the status is the same, and nothing is told of
+/// what wasn't measured.
+#[test]
+fn a_lost_server_leaves_what_was_found() {
+    let tries = |s: &Scene, running: &Running| {
+        running.wait_for_stderr("trying");
+        connect(s);
+    };
+    let measures = |s: &Scene, _: &Running| {
+        let mut server = connect(s);
+        let clients = "select count(*) > 8 from pg_stat_activity where backend_type = 'client backend'";
+        wait_for("clients", || {
+            server.value(clients).is_ok_and(|many| many.as_deref() == Some("t")).then_some(())
+        });
+    };
+    let has_measured = |_: &Scene, running: &Running| running.wait_for_stderr("round 1/");
+    let phases: [(&str, &dyn Fn(&Scene, &Running), bool); 3] = [
+        ("--try 10m --no-measure", &tries, false),
+        ("--try 20 --time 60s --rounds 3", &measures, false),
+        ("--try 20 --time 200ms --rounds 500", &has_measured, true),
+    ];
+    for (options, wait, measured) in phases {
+        let Some(s) = scene("a_lost_server_leaves_what_was_found") else { return };
+        let line = format!("{SCRIPTS} {options} --json out.json --write levels.toml");
+        let running = Running::start(&mut s.isobench(&words(&line)));
+        wait(&s, &running);
+        kill_server(&s);
+        running.finish().expect(2).prints(&["INCOMPLETE: ", "receipt.sql  serializable"]);
+        let advice: Value = serde_json::from_str(&s.read("out.json")).expect("JSON");
+        assert!(advice["incomplete"].is_string(), "{options}: {advice:#}");
+        let rows = advice["measured"]["candidates"].as_array().map_or(&[][..], Vec::as_slice);
+        assert_eq!(rows.is_empty(), !measured, "{options}: {rows:#?}");
+        assert!(rows.iter().all(|row| row["tps"].is_number() || row["anomalies"] != 0), "{rows:#?}");
+        assert_eq!(s.file("levels.toml").exists(), !options.contains("--no-measure"), "{options}");
+    }
 }
 
 /// Two workers that take the first job of a queue take the same one.

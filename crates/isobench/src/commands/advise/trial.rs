@@ -121,6 +121,12 @@ impl Trial<'_> {
         self.ended.borrow().clone().map_or(Ok(()), |why| Err(Failure::Incomplete(why)))
     }
 
+    /// Nothing is tried any more.
+    fn end(&self, why: String) -> NotTried {
+        self.ended.replace(Some(why.clone()));
+        NotTried::Other(why)
+    }
+
     fn executed(&self, found: Result<Found, NotTried>, combinations: Option<&[Vec<String>]>) -> Executed {
         let scripts = self.meeting(combinations);
         let found = match found {
@@ -173,10 +179,16 @@ impl Trial<'_> {
         let meeting = if combinations.is_some() { meeting.join(" × ") } else { "all scripts".to_owned() };
         say(&format!("trying {meeting} at {}", allocation_of(&scripts, allocation)));
         let work = self.work.with_sources(sources.clone());
-        self.target.make_anew(self.site)?;
-        work.tables.make(self.site)?;
+        // They were made once, so the server is gone, or has changed.
+        let made = self.target.make_anew(self.site).and_then(|()| work.tables.make(self.site).map(drop));
+        if let Err(failure) = made {
+            return Ok(Err(self.end(failure.to_string())));
+        }
         if let Some(sql) = setup {
-            let mut connection = self.site.connector().open().map_err(Failure::setup)?;
+            let mut connection = match self.site.connector().open() {
+                Ok(connection) => connection,
+                Err(error) => return Ok(Err(self.end(error.to_string()))),
+            };
             if let Err(error) = connection.execute(sql) {
                 return Ok(Err(NotTried::Mistake(format!("{sql}: {error}"))));
             }
@@ -194,10 +206,7 @@ impl Trial<'_> {
         match try_interleavings(self.site, &workload, extent, self.control) {
             Ok(found) => Ok(Ok(found)),
             Err(error @ TryError::Script { .. }) => Ok(Err(NotTried::Mistake(error.to_string()))),
-            Err(error @ (TryError::Stopped | TryError::Lost(_))) => {
-                self.ended.replace(Some(error.to_string()));
-                Ok(Err(NotTried::Other(error.to_string())))
-            }
+            Err(error @ (TryError::Stopped | TryError::Lost(_))) => Ok(Err(self.end(error.to_string()))),
             Err(error) => Ok(Err(NotTried::Other(error.to_string()))),
         }
     }
