@@ -28,11 +28,14 @@
 //! | `ring` | the sockets, what is outstanding, and what has arrived |
 //! | `queues` | the queues shared with the kernel, and the proof that what it is told stays true |
 //! | `buffers` | the buffers provided to the kernel, and the proof of their ownership |
+//! | `closed` | whether standard output was closed; here because all unsafe code is |
 //!
 //! Not here: the meaning of the bytes, and encryption.
 
 mod buffers;
+mod closed;
 mod queues;
 mod ring;
 
+pub use closed::stdout_was_closed;
 pub use ring::{Arrival, Removed, Ring};

@@ -139,8 +139,10 @@ fn usage(mut error: clap::Error, words: &[OsString]) -> ExitCode {
         // It quotes arguments, which may contain a password.
         eprint!("{}", fit(&plain));
     } else {
-        // If the terminal has gone away, the error can't be reported anywhere.
-        let _ = error.print();
+        let printed = output::stdout().map(drop).and_then(|()| error.print());
+        if let (false, Err(unprinted)) = (error.use_stderr(), printed) {
+            return ended(Err(output::unwritten(unprinted)));
+        }
     }
     if error.use_stderr() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }

@@ -129,11 +129,26 @@ fn columns(given: Option<&str>) -> usize {
 }
 
 fn write(text: &str) -> Outcome {
-    let mut stdout = io::stdout().lock();
-    stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush())
-        .map_err(|error| Failure::Output(format!("could not write to standard output: {error}")))
+    let mut stdout = stdout().map_err(unwritten)?;
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(unwritten)
+}
+
+/// Standard output.
+///
+/// # Errors
+/// It was closed when the program began.
+pub fn stdout() -> io::Result<io::StdoutLock<'static>> {
+    if isobench_ring::stdout_was_closed() {
+        Err(io::Error::other("it is closed"))
+    } else {
+        Ok(io::stdout().lock())
+    }
+}
+
+/// The failure to write to standard output.
+#[expect(clippy::needless_pass_by_value, reason = "so that it can be handed to map_err")]
+pub fn unwritten(error: io::Error) -> Failure {
+    Failure::Output(format!("could not write to standard output: {error}"))
 }
 
 /// Writes a message to standard error.

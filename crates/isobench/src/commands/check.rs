@@ -48,19 +48,23 @@ struct Results {
     graphs: String,
     broken: Vec<String>,
     withheld: Vec<String>,
+    /// Why a report couldn't be printed.
+    unprinted: Option<Failure>,
 }
 
 impl Results {
     /// Shows a history that was checked.
     fn add(&mut self, path: &Path, checked: Checked, options: &CheckOptions, aloud: bool) -> Outcome {
-        let Results { histories, graphs, broken, withheld } = self;
+        let Results { histories, graphs, broken, withheld, unprinted } = self;
         if let Some(problem) = &checked.problem {
             eprintln!("warning: {}: {problem}", shown(path));
         }
         if aloud {
             let heading =
                 if options.files.len() > 1 { heading(path, histories.is_empty()) } else { String::new() };
-            output::print(&(heading + &render(&checked.report)))?;
+            let printed = output::print(&(heading + &render(&checked.report)));
+            // The other files are still checked, and what was asked for is written.
+            *unprinted = unprinted.take().or(printed.err());
         }
         for finding in &checked.report.findings {
             *graphs += &graph::dot(&checked.witnesses, finding);
@@ -80,7 +84,7 @@ impl Results {
 
     /// Writes the files that were asked for.
     fn end(self, options: &CheckOptions) -> Outcome {
-        let Results { histories, graphs, broken, withheld } = self;
+        let Results { histories, graphs, broken, withheld, unprinted } = self;
         if let Some(path) = &options.json {
             let document = Document { format: "isobench/check", format_version: 1, histories };
             let text = serde_json::to_string_pretty(&document)
@@ -92,6 +96,9 @@ impl Results {
         }
         if !broken.is_empty() {
             return Err(Failure::Broken(broken.join("; ")));
+        }
+        if let Some(failure) = unprinted {
+            return Err(failure);
         }
         withheld.first().map_or(Ok(()), |doubt| Err(Failure::withheld(doubt)))
     }
@@ -201,9 +208,7 @@ fn deliver(path: &Path, text: &str) -> Outcome {
 /// Writes a history in another format.
 fn convert(history: &History, Conversion { format, path }: &Conversion) -> Outcome {
     let failure = |error| match error {
-        Unwritable::Io(error) if is_stream(path) => {
-            Failure::Output(format!("could not write to standard output: {error}"))
-        }
+        Unwritable::Io(error) if is_stream(path) => output::unwritten(error),
         Unwritable::Io(error) => Failure::Output(format!("could not write {}: {error}", shown(path))),
         error @ (Unwritable::Inexpressible { .. } | Unwritable::Initial) => {
             Failure::setup(format!("--convert: {error}"))
@@ -212,7 +217,8 @@ fn convert(history: &History, Conversion { format, path }: &Conversion) -> Outco
     // A dry run first, so that no half-written history is left.
     format.write(history, io::sink()).map_err(failure)?;
     if is_stream(path) {
-        return format.write(history, BufWriter::new(io::stdout().lock())).map_err(failure);
+        let stdout = output::stdout().map_err(|error| failure(error.into()))?;
+        return format.write(history, BufWriter::new(stdout)).map_err(failure);
     }
     let file = File::create(path).map_err(|error| failure(error.into()))?;
     format.write(history, BufWriter::with_capacity(1 << 20, file)).map_err(failure)

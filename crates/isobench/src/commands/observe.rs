@@ -77,7 +77,7 @@ fn look(design: &Design, target: &mut Target, control: &Control) -> Outcome<Vec<
 
 fn deliver(options: &ObserveOptions, target: &Target, previews: &[Preview]) -> Outcome {
     let takes_stdout = options.json.as_deref().is_some_and(is_stream);
-    output::tell(&text(options, previews), takes_stdout)?;
+    let printed = output::tell(&text(options, previews), takes_stdout);
     if let Some(path) = &options.json {
         let document = Document {
             format: PREVIEW_FORMAT,
@@ -90,7 +90,7 @@ fn deliver(options: &ObserveOptions, target: &Target, previews: &[Preview]) -> O
             serde_json::to_string_pretty(&document).map_err(|error| Failure::Output(error.to_string()))?;
         output::save(path, &(text + "\n"))?;
     }
-    Ok(())
+    printed
 }
 
 fn text(options: &ObserveOptions, previews: &[Preview]) -> String {

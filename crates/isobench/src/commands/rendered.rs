@@ -154,14 +154,14 @@ pub fn deliver(
         check_file(option, path, *kind)?;
     }
     let format = options.format.or(otherwise);
-    match format {
-        None => {}
-        Some(ReportFormat::Text) => what.print(legend)?,
-        Some(ReportFormat::Markdown) => output::print(&what.markdown())?,
-        Some(ReportFormat::Csv) => output::print(&what.csv())?,
-        Some(ReportFormat::Json) => output::print(&what.json())?,
-        Some(tracked) => output::print(&what.tracked(tracked)?)?,
-    }
+    let printed = match format {
+        None => Ok(()),
+        Some(ReportFormat::Text) => what.print(legend),
+        Some(ReportFormat::Markdown) => output::print(&what.markdown()),
+        Some(ReportFormat::Csv) => output::print(&what.csv()),
+        Some(ReportFormat::Json) => output::print(&what.json()),
+        Some(tracked) => output::print(&what.tracked(tracked)?),
+    };
     for (option, path, _) in all {
         let text = match option {
             "--json" => what.json(),
@@ -173,5 +173,5 @@ pub fn deliver(
             eprintln!("the report is in {}", shown(path));
         }
     }
-    Ok(())
+    printed
 }

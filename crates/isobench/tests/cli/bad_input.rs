@@ -367,3 +367,25 @@ fn a_full_disk() {
     finished.says(&["No space left on device", "copying rows into pgbench_accounts failed"]);
     server.finish();
 }
+
+/// Rust's library opens `/dev/null` in place of a closed standard output, so nothing that is written fails.
+#[test]
+fn a_closed_standard_output_is_an_error_and_files_are_written() {
+    let scene = Scene::new();
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/examples/compare.json");
+    scene.write("bad.edn", "not a history");
+    let closed = |line: &str| {
+        let arguments = ["-c", "exec \"$0\" \"$@\" >&-"].into_iter().map(str::to_owned);
+        let arguments: Vec<String> =
+            arguments.chain([isobench()]).chain(line.split(' ').map(str::to_owned)).collect();
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        Running::start(&mut scene.program(Path::new("/bin/sh"), &arguments)).finish_as(line)
+    };
+    let printed = format!("report {example} --format csv --html page.html");
+    for line in ["workloads", "help", "--version", "compare --help", "help compare", "plans", &printed] {
+        closed(line).expect(1).says(&["could not write to standard output: it is closed"]);
+    }
+    assert!(scene.read("page.html").contains("</html>"));
+    closed("nosuch").expect(1).says(&["For more information"]);
+    closed(&format!("report {example} --html other.html")).expect(0);
+}
