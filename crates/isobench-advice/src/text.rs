@@ -304,9 +304,8 @@ pub(crate) fn why<'a>(one: &'a Transaction, evidence: &mut Evidence<'a>) -> Stri
         let plural = if lines.len() == 1 { "" } else { "s" };
         parts.push(format!("isobench doesn't know what line{plural} {} may do", lines.join(", ")));
     }
-    if let Some(reason) = one.not_tried.as_ref().filter(|reason| !why.contains(reason.as_str())) {
-        let _ = write!(why, "; not tried: {reason}");
-    }
+    let known = parts.iter().any(|part| one.not_tried.as_ref().is_some_and(|why| part.contains(why)));
+    parts.extend(one.not_tried.as_ref().filter(|_| !known).map(|why| format!("not tried: {why}")));
     for higher in &one.higher {
         let number = evidence.number(higher);
         parts.push(format!("raising it to {} would be unsafe [{number}]", higher.level));
