@@ -137,6 +137,13 @@ impl Question<'_> {
             }
         }
         if let Executed::Shown(tried) = all(&proved)? {
+            if !decision.unprotected.is_empty() {
+                // That is what theory says: no level is enough for these.
+                for shown in &mut decision.unprotected {
+                    shown.executed = Executed::Shown(tried.clone());
+                }
+                return Ok(decision);
+            }
             decision.contradicted = true;
             decision.passed = None;
             decision.at_any_level = if proved == highest {

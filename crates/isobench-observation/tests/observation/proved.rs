@@ -1,0 +1,53 @@
+//! The levels that are proved for sets of which too much was proved once (tests/corpus/proved.txt).
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::path::Path;
+
+use isobench_observation::templates;
+use isobench_robustness::{Struck, allocate};
+use isobench_script::{Symbols, parse};
+use isobench_testkit::golden::expect;
+
+use crate::workloads::{installed, load};
+
+#[test]
+fn no_more_is_proved_than_what_is_understood() {
+    let Some((_server, mut connection)) = installed("no_more_is_proved_than_what_is_understood") else {
+        return;
+    };
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/proved.txt");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let mut parts = text.split("===== ");
+    let mut found = parts.next().unwrap().to_owned();
+    for set in parts {
+        let (given, _) = set.rsplit_once("--> ").unwrap();
+        let mut sections = given.split("--- ");
+        let (_, setup) = sections.next().unwrap().split_once('\n').unwrap();
+        connection
+            .execute("DROP SCHEMA IF EXISTS proved CASCADE; CREATE SCHEMA proved; SET search_path = proved")
+            .unwrap();
+        connection.execute(setup).unwrap();
+        let catalog = load(&mut connection);
+        let mut symbols = Symbols::new();
+        let scripts: Vec<_> = sections
+            .map(|section| {
+                let (name, text) = section.split_once('\n').unwrap();
+                parse(name, text, &mut symbols).unwrap()
+            })
+            .collect();
+        let programs = templates(&scripts, &symbols, &catalog, &BTreeSet::new()).programs;
+        let allocated = allocate(&programs, &Struck::new());
+        let level = |number: usize| {
+            let unprotected = allocated.unprotected.iter().any(|one| one.program == number);
+            if unprotected { "none".to_owned() } else { allocated.levels[number].to_string() }
+        };
+        let levels: Vec<String> = programs
+            .iter()
+            .enumerate()
+            .map(|(number, program)| format!("{}: {}", program.name, level(number)))
+            .collect();
+        writeln!(found, "===== {given}--> {}", levels.join(", ")).unwrap();
+    }
+    expect(path, &found);
+}
