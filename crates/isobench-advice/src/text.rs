@@ -100,8 +100,8 @@ pub(crate) fn grave<'a>(advice: &'a Advice, evidence: &mut Evidence<'a>) -> Opti
             "Something went wrong at levels that should be enough, though isobench assumes the worst of the statements that \
              it can't analyse: only what the server promises for serializable is left."
         } else {
-            "Something went wrong at levels that should be enough, so isobench misreads a statement: only what the server \
-             promises for serializable is left. Please report it."
+            "Something went wrong at levels that should be enough: isobench misreads a statement, or its effect lies \
+             outside of rows (a sequence, an early unlock). Only what the server promises for serializable is left."
         };
         return Some(why.to_owned());
     }

@@ -566,10 +566,10 @@ impl Accesses<'_, '_> {
         let relation = &self.examiner.catalog.relations[table];
         match () {
             () if fires && !self.ignores_triggers => {
-                Err(format!("what triggers of {} do isn't known", relation.name))
+                Err(format!("isobench doesn't know what triggers of {} do", relation.name))
             }
             () if relation.rules => Err(format!("{} has rules", relation.name)),
-            () if relation.calls_writing => Err(format!("what defaults of {} do isn't known", relation.name)),
+            () if relation.calls_writing => Err(format!("isobench doesn't know what defaults of {} do", relation.name)),
             () if !matches!(relation.kind, RelationKind::Table | RelationKind::Partitioned) => {
                 Err(format!("{} isn't a table", relation.name))
             }
@@ -713,7 +713,7 @@ impl Accesses<'_, '_> {
                         instances.push(instance(known, Some(relation)));
                     }
                     RelationKind::System => instances.push(instance(known, None)),
-                    _ => return Err(format!("what is behind {} isn't known", found.name)),
+                    _ => return Err(format!("isobench doesn't know what is behind {}", found.name)),
                 }
             }
             TableFactor::Derived { alias, .. } => {
