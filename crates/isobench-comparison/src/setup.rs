@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use isobench_pgwire::Connection;
-use isobench_script::{CommandKind, Symbols, parse};
+use isobench_script::{NotStatements, sql_statements};
 
 use crate::failure::{Failure, Outcome};
 
@@ -28,27 +28,25 @@ impl Setup {
         let file = path.display().to_string();
         let text = fs::read_to_string(path)
             .map_err(|error| Failure::setup(format!("--{option}: could not read \"{file}\": {error}")))?;
-        if let Some(line) = text.lines().position(is_copy_of_rows) {
-            return Err(Failure::setup(format!(
-                "--{option}: {file}:{}: rows that follow a COPY … FROM stdin aren't read; write INSERTs, as pg_dump \
-                 --inserts does",
-                line + 1
-            )));
-        }
-        let script = parse(&file, &without_restriction(&text), &mut Symbols::new())
-            .map_err(|error| Failure::setup(format!("--{option}: {error}")))?;
-        let mut statements = Vec::new();
-        for command in &script.commands {
-            match &command.kind {
-                CommandKind::Sql(sql) => statements.push((command.line, sql.as_written())),
-                other => {
-                    return Err(Failure::setup(format!(
-                        "--{option}: {file}:{}: \\{} is not SQL; only SQL statements are run",
-                        command.line,
-                        other.name()
-                    )));
-                }
+        let copies = |line: u32| {
+            Failure::setup(format!(
+                "--{option}: {file}:{line}: rows that follow a COPY … FROM stdin aren't read; write INSERTs, as pg_dump \
+                 --inserts does"
+            ))
+        };
+        let statements = sql_statements(&file, &text).map_err(|error| {
+            // Rows hold backslashes.
+            let line = text.lines().position(is_copy_of_rows).and_then(|line| u32::try_from(line + 1).ok());
+            match (line, error) {
+                (Some(line), _) => copies(line),
+                (None, NotStatements::Malformed(error)) => Failure::setup(format!("--{option}: {error}")),
+                (None, NotStatements::MetaCommand { line, name }) => Failure::setup(format!(
+                    "--{option}: {file}:{line}: \\{name} is not SQL; only SQL statements are run"
+                )),
             }
+        })?;
+        if let Some((line, _)) = statements.iter().find(|(_, text)| is_copy_of_rows(text)) {
+            return Err(copies(*line));
         }
         Ok(Setup { option, file, statements })
     }
@@ -89,12 +87,6 @@ impl Setup {
         }
         Ok(())
     }
-}
-
-/// A dump without the psql commands with which newer versions of `pg_dump` enclose it, line by line.
-fn without_restriction(text: &str) -> String {
-    let restricts = |line: &str| line.starts_with("\\restrict ") || line.starts_with("\\unrestrict ");
-    text.split_inclusive('\n').map(|line| if restricts(line) { "\n" } else { line }).collect()
 }
 
 /// True for a statement, as `pg_dump` writes it, that rows of data follow, which only psql sends.
@@ -232,6 +224,8 @@ mod tests {
         let dump = "\\restrict a1B2\n\nSET lock_timeout = 0;\nCREATE TABLE public.t (v int);\n\n\\unrestrict a1B2\n\n";
         let setup = read(dump).unwrap();
         assert_eq!(setup.statements.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [3, 4]);
+        let literal = read("INSERT INTO t VALUES ('a\n\\restrict b\nCOPY t FROM stdin;\nc');\n").unwrap();
+        assert!(literal.statements[0].1.contains("'a\n\\restrict b\nCOPY t FROM stdin;\nc'"));
         let message = read("COPY public.t (v) FROM stdin;\n1\n\\.\n").unwrap_err().to_string();
         assert!(message.contains("tables.sql:1") && message.contains("--inserts"), "{message}");
     }

@@ -74,10 +74,12 @@ pub fn words(text: &str) -> Vec<Token<'_>> {
 fn next(rest: &str, first: char) -> (Kind, usize) {
     let second = rest[first.len_utf8()..].chars().next();
     match first {
-        _ if first.is_whitespace() => {
-            (Kind::Blank, rest.find(|letter: char| !letter.is_whitespace()).unwrap_or(rest.len()))
+        _ if is_blank(first) => {
+            (Kind::Blank, rest.find(|letter: char| !is_blank(letter)).unwrap_or(rest.len()))
         }
-        '-' if second == Some('-') => (Kind::Blank, rest.find('\n').map_or(rest.len(), |end| end + 1)),
+        '-' if second == Some('-') => {
+            (Kind::Blank, rest.find(['\n', '\r']).map_or(rest.len(), |end| end + 1))
+        }
         '/' if second == Some('*') => (Kind::Blank, comment(rest)),
         '\'' => (Kind::Text, quoted(rest, 0, '\'', false)),
         '"' => (Kind::Name, quoted(rest, 0, '"', false)),
@@ -105,8 +107,13 @@ fn next(rest: &str, first: char) -> (Kind, usize) {
     }
 }
 
+/// Of the blanks of Unicode PostgreSQL has only those of ASCII (`scan.l`); others are letters.
+fn is_blank(letter: char) -> bool {
+    letter.is_ascii_whitespace() || letter == '\u{b}'
+}
+
 fn is_letter(letter: char) -> bool {
-    letter.is_alphabetic() || letter == '_'
+    letter.is_ascii_alphabetic() || letter == '_' || !letter.is_ascii()
 }
 
 /// The length of a quotation whose mark is at this place.
@@ -174,20 +181,52 @@ fn number(rest: &str) -> usize {
 /// The statements of a text, without semicolons and blanks around them; empty ones are left out.
 pub fn statements(text: &str) -> Vec<&str> {
     let (mut found, mut from, mut at, mut depth) = (Vec::new(), 0, 0, 0_usize);
+    let mut body = Body::default();
     for token in tokens(text) {
         match token.text {
             "(" => depth += 1,
             ")" => depth = depth.saturating_sub(1),
-            ";" if depth == 0 && token.kind == Kind::Other => {
+            ";" if depth == 0 && body.blocks == 0 && token.kind == Kind::Other => {
                 found.push(&text[from..at]);
                 from = at + 1;
+                body = Body::default();
             }
+            _ if token.kind == Kind::Word && depth == 0 => body.pass(token),
             _ => {}
         }
         at += token.text.len();
     }
     found.push(&text[from..]);
-    found.into_iter().map(str::trim).filter(|statement| !words(statement).is_empty()).collect()
+    let trimmed = found.into_iter().map(|statement| statement.trim_matches(is_blank));
+    trimmed.filter(|statement| !words(statement).is_empty()).collect()
+}
+
+/// The body of a routine in a statement, whose own statements end with semicolons (`BEGIN ATOMIC … END`).
+#[derive(Default)]
+struct Body {
+    /// The words before the kind of the object: `CREATE`, `OR` and `REPLACE`.
+    leading: usize,
+    of_routine: Option<bool>,
+    blocks: usize,
+}
+
+impl Body {
+    fn pass(&mut self, word: Token<'_>) {
+        let Some(of_routine) = self.of_routine else {
+            if ["CREATE", "OR", "REPLACE"].get(self.leading).is_some_and(|next| word.is(next)) {
+                self.leading += 1;
+            } else {
+                let creates = [1, 3].contains(&self.leading);
+                self.of_routine = Some(creates && word.is_any(&["FUNCTION", "PROCEDURE"]));
+            }
+            return;
+        };
+        if of_routine && (word.is("BEGIN") || word.is("CASE") && self.blocks > 0) {
+            self.blocks += 1;
+        } else if of_routine && word.is("END") {
+            self.blocks = self.blocks.saturating_sub(1);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -213,6 +252,9 @@ mod tests {
             ["BEGIN", "SELECT ';'", "/* ; */ COMMIT"]
         );
         assert_eq!(statements(" ; -- nothing"), Vec::<&str>::new());
+        let routine = "CREATE OR REPLACE FUNCTION f() RETURNS int BEGIN ATOMIC SELECT CASE WHEN true THEN 1 END; SELECT 2; END";
+        assert_eq!(statements(&format!("{routine}; BEGIN; END;")), [routine, "BEGIN", "END"]);
+        assert_eq!(statements("SELECT 1 -- a\r; SELECT '\u{a0}'"), ["SELECT 1 -- a", "SELECT '\u{a0}'"]);
     }
 
     proptest! {

@@ -8,7 +8,7 @@ use isobench_comparison::{Failure, Outcome};
 use isobench_pgserver::Server;
 use isobench_pgwire::{ConnectOptions, Connection, Host};
 use isobench_replay::{Expected, Folder};
-use isobench_script::{CommandKind, Script, Symbols, parse};
+use isobench_script::{Script, Symbols, parse, sql_statements};
 use serde::{Deserialize, Serialize};
 
 use super::execution::{Why, carry_out};
@@ -195,12 +195,11 @@ fn text<'f>(folder: &'f Folder, wanted: &str) -> &'f str {
 
 fn make_tables(connection: &mut Connection, folder: &Folder, path: &Path) -> Outcome {
     let setup = path.join("setup.sql").display().to_string();
-    let made = parse(&setup, text(folder, "setup.sql"), &mut Symbols::new())
+    let statements = sql_statements(&setup, text(folder, "setup.sql"))
         .map_err(|error| Failure::setup(format!("--setup: {error}")))?;
-    for command in &made.commands {
-        let CommandKind::Sql(sql) = &command.kind else { continue };
-        connection.execute(&sql.as_written()).map_err(|error| {
-            Failure::setup(format!("{setup}:{}: {error}; --no-check doesn't make the tables", command.line))
+    for (line, statement) in statements {
+        connection.execute(&statement).map_err(|error| {
+            Failure::setup(format!("{setup}:{line}: {error}; --no-check doesn't make the tables"))
         })?;
     }
     Ok(())
