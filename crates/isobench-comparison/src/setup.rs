@@ -1,7 +1,6 @@
 //! SQL files of the user's, statement by statement: they create the tables of a workload of one's
 //! own (`--setup`), or put its rows back (`--reset`).
 
-use std::fs;
 use std::path::Path;
 
 use isobench_pgwire::Connection;
@@ -26,7 +25,7 @@ impl Setup {
     /// The file can't be read, holds a backslash command, or ends within a quotation.
     pub fn read(option: &'static str, path: &Path) -> Outcome<Setup> {
         let file = path.display().to_string();
-        let text = fs::read_to_string(path)
+        let text = isobench_trust::read_to_string(path)
             .map_err(|error| Failure::setup(format!("--{option}: could not read \"{file}\": {error}")))?;
         let copies = |line: u32| {
             Failure::setup(format!(
@@ -171,6 +170,8 @@ pub fn has_word(text: &str, word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn read(text: &str) -> Outcome<Setup> {

@@ -2,7 +2,6 @@
 //!
 //! Not here: their tables (`tables.rs`).
 
-use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
 use std::str::from_utf8;
@@ -99,7 +98,7 @@ impl Source {
             let mut bytes = Vec::new();
             io::stdin().read_to_end(&mut bytes).map(|_| bytes)
         } else {
-            fs::read(name)
+            isobench_trust::read(Path::new(name))
         };
         let bytes = bytes
             .map_err(|error| Failure::setup(format!("{option}: could not open file \"{name}\": {error}")))?;

@@ -1,7 +1,6 @@
 //! `isobench probe`: the anomalies that each level permits, or the output of PostgreSQL's isolation
 //! tester.
 
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -143,7 +142,7 @@ fn in_json(levels: &[(String, Tried)]) -> String {
 
 fn read(path: &Path) -> Outcome<Spec> {
     let file = path.display().to_string();
-    let text = fs::read_to_string(path)
+    let text = isobench_trust::read_to_string(path)
         .map_err(|error| Failure::setup(format!("--spec: could not read \"{file}\": {error}")))?;
     Spec::parse(&file, &text).map_err(|error| Failure::setup(format!("--spec: {error}")))
 }

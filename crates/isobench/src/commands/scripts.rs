@@ -2,13 +2,14 @@
 //!
 //! Not here: how scripts are made (`isobench_replay`), and the capture's format (`isobench_capture`).
 
+mod before;
 mod check;
 mod execution;
 mod fitting;
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, BufReader, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -83,7 +84,7 @@ pub fn plan_of(
                 "\"{place}\" {why}: move it away, or use it as it is by --plan {place}/{PLAN}"
             )));
         }
-        require_own(&folder)?;
+        before::require_as_made(&folder, &plan)?;
         say(&format!("using the scripts in {place}, which were made before"));
         say_claim(Some(&plan));
         return Ok(Some(plan));
@@ -158,23 +159,9 @@ fn recorded(path: &Path) -> Outcome<Recorded> {
     if is_stream(path) {
         return read(io::stdin().lock()).map_err(|error| wrong(&error));
     }
-    let file = File::open(path)
+    let file = isobench_trust::open(path)
         .map_err(|error| Failure::setup(format!("could not open capture \"{shown}\": {error}")))?;
     read(BufReader::new(file)).map_err(|error| wrong(&error))
-}
-
-/// Refuses a folder whose scripts somebody else may have written: they can run programs.
-fn require_own(folder: &Path) -> Outcome {
-    let own = fs::symlink_metadata(folder).is_ok_and(|found| {
-        found.is_dir() && found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o022 == 0
-    });
-    let shown = folder.display();
-    own.then_some(()).ok_or_else(|| {
-        Failure::setup(format!(
-            "\"{shown}\" isn't yours alone to write, and its scripts would be executed: look at them, and use them by \
-             --plan {shown}/{PLAN}, or move it away"
-        ))
-    })
 }
 
 /// Refuses a folder that has something in it.
@@ -205,7 +192,7 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
 
 fn tables(wanted: &Wanted<'_>) -> Outcome<Tables> {
     if let Some(path) = wanted.setup {
-        let text = fs::read_to_string(path).map_err(|error| {
+        let text = isobench_trust::read_to_string(path).map_err(|error| {
             Failure::setup(format!("--setup: could not read \"{}\": {error}", path.display()))
         })?;
         return Ok(Tables::Setup(text));

@@ -9,6 +9,7 @@ use isobench_pgserver::Server;
 use isobench_pgwire::{ConnectOptions, Connection, Host};
 use isobench_replay::{Expected, Folder};
 use isobench_script::{Script, Symbols, parse, sql_statements};
+use isobench_trust::open_to_show;
 use serde::{Deserialize, Serialize};
 
 use super::execution::{Why, carry_out};
@@ -62,7 +63,7 @@ impl Checked {
 
     /// The outcome of the scripts in a folder, if they were checked.
     pub fn read(folder: &Path) -> Option<Checked> {
-        serde_json::from_str(&std::fs::read_to_string(folder.join(FILE)).ok()?).ok()
+        serde_json::from_reader(open_to_show(&folder.join(FILE)).ok()?).ok()
     }
 
     /// The outcome in words.
