@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use isobench_pgwire::Connection;
-use isobench_script::{NotStatements, sql_statements};
+use isobench_script::{NotStatements, is_recorded, sql_statements};
 
 use crate::failure::{Failure, Outcome};
 
@@ -16,6 +16,8 @@ pub struct Setup {
     file: String,
     /// Each with the number of its first line.
     statements: Vec<(u32, String)>,
+    /// True if nobody who runs it has written it.
+    recorded: bool,
 }
 
 impl Setup {
@@ -47,7 +49,7 @@ impl Setup {
         if let Some((line, _)) = statements.iter().find(|(_, text)| is_copy_of_rows(text)) {
             return Err(copies(*line));
         }
-        Ok(Setup { option, file, statements })
+        Ok(Setup { option, file, statements, recorded: is_recorded(&text) })
     }
 
     /// Returns a description: the file and the number of its statements.
@@ -61,6 +63,11 @@ impl Setup {
     /// The statements, each with its place.
     pub fn placed_statements(&self) -> impl Iterator<Item = (String, &str)> {
         self.statements.iter().map(|(line, text)| (format!("{}:{line}", self.file), text.as_str()))
+    }
+
+    /// True if it is of a recorded application or a copied database.
+    pub fn is_recorded(&self) -> bool {
+        self.recorded
     }
 
     /// A word in the statements that may concern more than the schema in which they are executed.
@@ -80,13 +87,32 @@ impl Setup {
             connection.execute(statement).map_err(|error| {
                 let report =
                     error.server().map_or_else(|| error.to_string(), |server| server.report(Some(statement)));
-                let hint = error.code().map_or("", |code| advice(code.as_str(), statement));
+                let hint = error.code().map_or("", |code| self.advice(code.as_str(), statement));
                 Failure::setup(format!("--{}: {}:{line}: {report}{hint}", self.option, self.file))
             })?;
         }
         Ok(())
     }
+
+    /// Advice on an error of a statement.
+    fn advice(&self, code: &str, statement: &str) -> &'static str {
+        if EXISTS.contains(&code) {
+            return AGAIN;
+        }
+        if code == NO_RIGHT && self.recorded {
+            return CONFINED;
+        }
+        let of_role = code == UNKNOWN && OF_ROLES.iter().any(|word| has_word(statement, word));
+        if of_role { NO_OWNER } else { "" }
+    }
 }
+
+/// Advice on an error of a statement that lacks a right.
+const CONFINED: &str = "; copied and recorded SQL runs without a superuser's rights on a server of isobench's own. If \
+    you trust the file, remove its first line (--@ recorded), and that of the scripts";
+
+/// The code of an error for a missing right.
+const NO_RIGHT: &str = "42501";
 
 /// True for a statement, as `pg_dump` writes it, that rows of data follow, which only psql sends.
 fn is_copy_of_rows(line: &str) -> bool {
@@ -152,15 +178,6 @@ const OF_ROLES: [&str; 3] = ["owner", "grant", "revoke"];
 
 /// Advice on such an error.
 const NO_OWNER: &str = "; pg_dump --no-owner --no-privileges leaves roles out";
-
-/// Advice on an error of a statement.
-fn advice(code: &str, statement: &str) -> &'static str {
-    if EXISTS.contains(&code) {
-        return AGAIN;
-    }
-    let of_role = code == UNKNOWN && OF_ROLES.iter().any(|word| has_word(statement, word));
-    if of_role { NO_OWNER } else { "" }
-}
 
 /// True if a text has a word, in letters of either case, in quotations too.
 pub fn has_word(text: &str, word: &str) -> bool {

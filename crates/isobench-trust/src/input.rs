@@ -5,11 +5,11 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
 
 use crate::links::refuse_foreign_links;
 use crate::place::{MOST_LINKS, PlaceError, is_open_file, is_own_folder, is_trusted, walk};
-use std::os::unix::fs::MetadataExt as _;
 
 /// Opens a file.
 ///
@@ -87,7 +87,7 @@ fn require_roots(path: &Path) -> io::Result<()> {
         }
         return Ok(());
     }
-    Err(io::Error::other(format!("{} leads through too many links", PathBuf::from(path).display())))
+    Err(io::Error::other(format!("{} leads through too many links", path.display())))
 }
 
 fn refusal(error: PlaceError) -> io::Error {
@@ -105,6 +105,7 @@ mod tests {
     use super::*;
     use std::fs::Permissions;
     use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
+    use std::path::PathBuf;
 
     /// A folder with a script in it, of these modes.
     fn scene(folder: u32, file: u32) -> (tempfile::TempDir, PathBuf) {

@@ -44,11 +44,17 @@ impl From<PlaceError> for io::Error {
 
 /// The real path of an existing folder that other users can't replace; files in it may belong to
 /// others (`/tmp`).
+///
+/// # Errors
+/// Others can replace it, or it can't be examined.
 pub fn safe_place(path: &Path) -> Result<PathBuf, PlaceError> {
     walk(path).map(|way| way.real)
 }
 
 /// The real path of an existing folder whose entries other users can't create, remove or replace.
+///
+/// # Errors
+/// Others can, or it can't be examined.
 pub fn safe_folder(path: &Path) -> Result<PathBuf, PlaceError> {
     let way = walk(path)?;
     let closed = way.private || is_closed(&fs::symlink_metadata(&way.real)?);
@@ -176,6 +182,9 @@ fn writable(path: &Path) -> PlaceError {
 
 /// Opens a file that may come from another user: only a regular file, without following links or
 /// waiting for a pipe. Its folder must be a safe place.
+///
+/// # Errors
+/// It is no such file, or can't be opened.
 pub fn open_plain(path: &Path) -> io::Result<File> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;

@@ -232,10 +232,12 @@ fn dump(conninfo: &str, limit: u64) -> Outcome<String> {
     say(&format!("copying {} by pg_dump ({size} MB)", server.describe()));
     let arguments = ["--no-owner", "--no-privileges", "--no-comments", "--inserts", "--rows-per-insert=500"];
     let session = std::env::var("PGOPTIONS").unwrap_or_default();
+    // What is executed of the dump has backslashes as the SQL standard has them.
+    let settings = "-c default_transaction_read_only=on -c standard_conforming_strings=on";
     let output = Command::new("pg_dump")
         .args(arguments)
         .arg(format!("--dbname={conninfo}"))
-        .env("PGOPTIONS", format!("{session} -c default_transaction_read_only=on"))
+        .env("PGOPTIONS", format!("{session} {settings}"))
         .stdin(Stdio::null())
         .output()
         .map_err(|error| wrong(&format!("could not run pg_dump: {error}")))?;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::thread;
 
-use isobench_comparison::{Failure, Outcome};
+use isobench_comparison::{Failure, Outcome, confined};
 use isobench_pgserver::Server;
 use isobench_pgwire::{ConnectOptions, Connection, Host};
 use isobench_replay::{Expected, Folder};
@@ -139,12 +139,13 @@ pub fn check(folder: &mut Folder, path: &Path, embedded: &EmbeddedOptions) -> Ou
 }
 
 fn replay(folder: &mut Folder, path: &Path, server: &Server) -> Outcome<Checked> {
-    let open = || -> Outcome<Connection> {
-        let host = Host::unix(server.socket_dir(), server.port());
-        let mut options = ConnectOptions::new(host, server.user(), server.database());
-        options.password = server.password().map(Into::into);
-        Connection::open(&options).map_err(Failure::setup)
-    };
+    let host = Host::unix(server.socket_dir(), server.port());
+    let options = ConnectOptions::new(host, server.user(), server.database());
+    let mut superuser = Connection::open(&options).map_err(Failure::setup)?;
+    confined::make_role(&mut superuser).map_err(Failure::setup)?;
+    superuser.close();
+    let options = confined::as_role(&options);
+    let open = || Connection::open(&options).map_err(Failure::setup);
     let mut connection = open()?;
     make_tables(&mut connection, folder, path)?;
     let mut scripts = Vec::new();
