@@ -235,6 +235,11 @@ impl Design {
         self.plan.unmatched_requirement().or_else(|| unmatched.next().map(why))
     }
 
+    /// Returns whether SQL of a recorded application or a copied database is executed.
+    pub fn runs_recorded_sql(&self) -> bool {
+        self.works.iter().any(|work| work.sources.are_recorded() || work.tables.are_recorded())
+    }
+
     /// Returns whether a history can be recorded on such a server: the scripts of a workload are
     /// annotated, or rows show who wrote them.
     pub fn is_recorded(&self, database: &Database) -> bool {

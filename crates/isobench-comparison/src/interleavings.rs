@@ -98,6 +98,11 @@ impl Attempt {
         Ok(Attempt { sources, tables, scale, defined })
     }
 
+    /// True if SQL of a recorded application or a copied database is executed.
+    pub fn runs_recorded_sql(&self) -> bool {
+        self.sources.are_recorded() || self.tables.are_recorded()
+    }
+
     /// The statements of the user's that make the tables, as a specification can hold them.
     ///
     /// # Errors

@@ -10,6 +10,7 @@
 //! | `workload` | scripts: found, parsed, made into what the runner takes |
 //! | `site` | the place of a cell's tables and sessions |
 //! | `target` | the server, named or embedded, and the place on it where isobench works |
+//! | `confined` | the role that runs copied and recorded SQL on a server of isobench's own |
 //! | `tables`, `setup` | the tables of a cell in their starting state |
 //! | `machines`, `serving` | several machines that measure as one: what rank 0 says, and the others do |
 //! | `crew` | the clients of a measurement, on all machines |
@@ -37,6 +38,7 @@ mod catching_up;
 mod cell;
 mod comparison;
 mod conditions;
+pub mod confined;
 mod crew;
 mod design;
 mod environment;

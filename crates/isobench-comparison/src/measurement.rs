@@ -502,7 +502,7 @@ impl Started<'_> {
         let work = || match site.standby().filter(|_| self.measurement.readers > 0) {
             None => (work(), None),
             Some(standby) => {
-                let (server, last) = (site.connector(), site.is_embedded());
+                let (server, last) = (site.controller(), site.is_embedded());
                 alongside(|over| lag::watch(server, standby, last, over), work)
             }
         };

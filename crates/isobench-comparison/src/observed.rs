@@ -51,7 +51,7 @@ pub fn require_log(site: &Site, observe_by: Observe) -> Outcome<Option<String>> 
         return Ok(None);
     }
     let failed = |error| not_readable(observe_by, &error);
-    WalReader::try_out(site.connector(), &site.database).map_err(failed)?;
+    WalReader::try_out(site.controller(), &site.database).map_err(failed)?;
     Ok(Some(format!(
         "{}: while a cell is measured there is a temporary replication slot on the server (isobench_wal_…, plugin \
          test_decoding); until it is removed, the server keeps its write-ahead log, and dead rows of its catalogs",
@@ -270,7 +270,7 @@ impl SecondSource {
         let tables = seen.places.clone();
         let options =
             WalOptions { idle: longest, ..WalOptions::new(tables.keys().cloned().collect(), plugin) };
-        let reader = WalReader::start(site.connector(), &site.database, &options);
+        let reader = WalReader::start(site.controller(), &site.database, &options);
         Ok(SecondSource {
             reader: reader.map_err(|error| not_readable(observe_by, &error))?,
             tables,

@@ -12,7 +12,7 @@ use crate::target::Target;
 
 /// Starts to watch a server.
 pub fn observer(target: &Target) -> Observer {
-    let connector = target.connector();
+    let connector = target.controller();
     let connect = Box::new(move || connector.open());
     Observer::start(connect, &target.database, target.local(), &ObserverOptions::default())
 }

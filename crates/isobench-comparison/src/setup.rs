@@ -1,12 +1,11 @@
 //! SQL files of the user's, statement by statement: they create the tables of a workload of one's
 //! own (`--setup`), or put its rows back (`--reset`).
 
-use std::fs;
 use std::path::Path;
 
 use isobench_observation::{Reach, reach, writes_public};
 use isobench_pgwire::{Connection, Error};
-use isobench_script::{CommandKind, Symbols, parse};
+use isobench_script::{NotStatements, is_recorded, sql_statements};
 
 use crate::failure::{Failure, Outcome};
 
@@ -19,6 +18,8 @@ pub struct Setup {
     statements: Vec<Statement>,
     /// The furthest that a statement reaches beyond the schema of its session, and its line.
     reach: Option<(Reach, u32)>,
+    /// True if nobody who runs it has written it.
+    recorded: bool,
 }
 
 /// A statement of the file.
@@ -39,7 +40,7 @@ impl Setup {
     /// The file can't be read, holds a backslash command, or ends within a quotation or within rows.
     pub fn read(option: &'static str, path: &Path) -> Outcome<Setup> {
         let file = path.display().to_string();
-        let text = fs::read_to_string(path)
+        let text = isobench_trust::read_to_string(path)
             .map_err(|error| Failure::setup(format!("--{option}: could not read \"{file}\": {error}")))?;
         if let Some(line) = text.lines().position(|line| line.starts_with("\\connect ")) {
             return Err(Failure::setup(format!(
@@ -52,29 +53,21 @@ impl Setup {
                 "--{option}: {file}:{line}: the rows after this COPY … FROM stdin don't end: a line with \\. is missing"
             ))
         })?;
-        let script = parse(&file, &text, &mut Symbols::new())
-            .map_err(|error| Failure::setup(format!("--{option}: {error}")))?;
-        let mut statements = Vec::new();
-        for command in &script.commands {
-            match &command.kind {
-                CommandKind::Sql(sql) => {
-                    let rows = copied.iter().position(|(line, _)| *line == command.line);
-                    let rows = rows.map(|place| copied.swap_remove(place).1);
-                    statements.push(Statement { line: command.line, text: sql.as_written(), rows });
-                }
-                other => {
-                    return Err(Failure::setup(format!(
-                        "--{option}: {file}:{}: \\{} is not SQL; only SQL statements are run",
-                        command.line,
-                        other.name()
-                    )));
-                }
-            }
-        }
+        let found = sql_statements(&file, &text).map_err(|error| match error {
+            NotStatements::Malformed(error) => Failure::setup(format!("--{option}: {error}")),
+            NotStatements::MetaCommand { line, name } => Failure::setup(format!(
+                "--{option}: {file}:{line}: \\{name} is not SQL; only SQL statements are run"
+            )),
+        })?;
+        let with_rows = |(line, text)| {
+            let rows = copied.iter().position(|(own, _)| *own == line);
+            Statement { line, text, rows: rows.map(|place| copied.swap_remove(place).1) }
+        };
+        let statements: Vec<Statement> = found.into_iter().map(with_rows).collect();
         let reaching = |one: &Statement| Some((reach(&one.text)?, one.line));
         let reach =
             statements.iter().filter_map(reaching).max_by_key(|(reach, line)| (*reach, u32::MAX - line));
-        Ok(Setup { option, file, statements, reach })
+        Ok(Setup { option, file, statements, reach, recorded: is_recorded(&text) })
     }
 
     /// Returns a description: the file and the number of its statements.
@@ -94,6 +87,11 @@ impl Setup {
     pub fn rows(&self) -> Option<String> {
         let copies = self.statements.iter().find(|one| one.rows.is_some())?;
         Some(format!("{}:{}", self.file, copies.line))
+    }
+
+    /// True if it is of a recorded application or a copied database.
+    pub fn is_recorded(&self) -> bool {
+        self.recorded
     }
 
     /// How far the statements reach beyond the schema in which they are executed, and where.
@@ -120,6 +118,7 @@ impl Setup {
                 None => statement.send(connection),
             };
             while own
+                && !self.recorded
                 && let Err(error) = &done
                 && let Some(role) = statement.missing_role(error)
             {
@@ -138,8 +137,20 @@ impl Setup {
 
     fn refused(&self, Statement { line, text, .. }: &Statement, error: &Error) -> Failure {
         let report = error.server().map_or_else(|| error.to_string(), |server| server.report(Some(text)));
-        let hint = error.code().map_or("", |code| advice(code.as_str(), text));
+        let hint = error.code().map_or("", |code| self.advice(code.as_str(), text));
         Failure::setup(format!("--{}: {}:{line}: {report}{hint}", self.option, self.file))
+    }
+
+    /// Advice on an error of a statement.
+    fn advice(&self, code: &str, statement: &str) -> &'static str {
+        if EXISTS.contains(&code) {
+            return AGAIN;
+        }
+        if code == NO_RIGHT && self.recorded {
+            return CONFINED;
+        }
+        let of_role = code == UNKNOWN && OF_ROLES.iter().any(|word| has_word(statement, word));
+        if of_role { NO_OWNER } else { "" }
     }
 }
 
@@ -210,16 +221,17 @@ pub const BYTE_ORDER_MARK: char = '\u{feff}';
 /// The most bytes of rows that are handed over at once.
 const COPIED_AT_ONCE: usize = 1 << 16;
 
-/// A text without the rows that follow COPY … FROM stdin, as `pg_dump` writes them, and without the psql
-/// commands with which newer versions enclose a dump; each line keeps its number. Rows have the line of
-/// their COPY. The error is the line of rows that don't end.
+/// A text without the rows that follow COPY … FROM stdin, as `pg_dump` writes them; each line keeps its
+/// number. Rows have the line of their COPY; a line within a literal is none. The error is the line of rows
+/// that don't end.
 fn without_rows(text: &str) -> Result<(String, Vec<(u32, String)>), u32> {
-    let restricts = |line: &str| line.starts_with("\\restrict ") || line.starts_with("\\unrestrict ");
     let (mut kept, mut copied) = (String::with_capacity(text.len()), Vec::new());
-    let mut lines = (1..).zip(text.split_inclusive('\n'));
+    let (mut lines, mut from) = ((1..).zip(text.split_inclusive('\n')), 0);
     while let Some((number, line)) = lines.next() {
-        kept.push_str(if restricts(line) { "\n" } else { line });
-        if !is_copy_of_rows(line) {
+        let in_literal = || matches!(sql_statements("", &kept[from..]), Err(NotStatements::Malformed(_)));
+        let copies = is_copy_of_rows(line) && !in_literal();
+        kept.push_str(line);
+        if !copies {
             continue;
         }
         let mut rows = String::new();
@@ -232,6 +244,7 @@ fn without_rows(text: &str) -> Result<(String, Vec<(u32, String)>), u32> {
             rows.push_str(line);
         }
         copied.push((number, rows));
+        from = kept.len();
     }
     Ok((kept, copied))
 }
@@ -267,14 +280,12 @@ const OF_ROLES: [&str; 4] = ["owner", "grant", "revoke", "privileges"];
 /// Advice on such an error.
 const NO_OWNER: &str = "; pg_dump --no-owner --no-privileges leaves roles out";
 
-/// Advice on an error of a statement.
-fn advice(code: &str, statement: &str) -> &'static str {
-    if EXISTS.contains(&code) {
-        return AGAIN;
-    }
-    let of_role = code == UNKNOWN && OF_ROLES.iter().any(|word| has_word(statement, word));
-    if of_role { NO_OWNER } else { "" }
-}
+/// Advice on an error of a statement that lacks a right.
+const CONFINED: &str = "; copied and recorded SQL runs without a superuser's rights on a server of isobench's own. If \
+    you trust the file, remove its first line (--@ recorded), and that of the scripts";
+
+/// The code of an error for a missing right.
+const NO_RIGHT: &str = "42501";
 
 /// True if a text has a word, in letters of either case, in quotations too.
 pub fn has_word(text: &str, word: &str) -> bool {
@@ -289,7 +300,7 @@ mod tests {
     fn read(text: &str) -> Outcome<Setup> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tables.sql");
-        fs::write(&path, text).unwrap();
+        std::fs::write(&path, text).unwrap();
         Setup::read("setup", &path)
     }
 
@@ -347,6 +358,8 @@ mod tests {
             setup.statements.iter().map(|one| (one.line, one.rows.as_deref())).collect();
         assert_eq!(found, [(1, None), (2, Some("1\t;\n\\N\t'\n")), (8, Some("")), (10, None)]);
         assert!(setup.rows().unwrap().ends_with("tables.sql:2"));
+        let literal = read("INSERT INTO t VALUES ('a\nCOPY t FROM stdin;\nb');\n").unwrap();
+        assert!(literal.rows().is_none() && literal.statements.len() == 1);
         let message = read("SELECT 1;\nCOPY public.t (v) FROM stdin;\n1\n").unwrap_err().to_string();
         assert!(message.contains("tables.sql:2: the rows after this COPY"), "{message}");
     }

@@ -21,18 +21,26 @@ pub struct Site {
     room: Option<(String, String)>,
     /// Leads to the last standby, if there is one.
     standby: Option<Connector>,
+    /// Leads to sessions with more rights than those of the scripts, if theirs are confined.
+    controller: Option<Connector>,
 }
 
 impl Site {
     /// A place where sessions of this connector work. `embedded` is true on a server that no other
     /// program uses.
     pub(crate) fn new(database: Database, connector: Connector, embedded: bool) -> Site {
-        Site { database, connector, embedded, room: None, standby: None }
+        Site { database, connector, embedded, room: None, standby: None, controller: None }
     }
 
     /// The same place with a standby, where it can be read.
     pub(crate) fn with_standby(self, standby: Option<Connector>) -> Site {
         Site { standby, ..self }
+    }
+
+    /// The same place, with a way to sessions of isobench's own that have more rights than those of the
+    /// scripts.
+    pub(crate) fn with_controller(self, controller: Option<Connector>) -> Site {
+        Site { controller, ..self }
     }
 
     /// A room, a schema like this place's, named in administrative statements if this one is.
@@ -41,7 +49,8 @@ impl Site {
         let database = Database { schema: named.as_ref().map(|_| schema.clone()), ..self.database.clone() };
         let room = named.map(|named| (schema, named));
         // Those who read on a standby have no rooms.
-        Site { database, connector, embedded: self.embedded, room, standby: None }
+        let controller = self.controller.clone();
+        Site { database, connector, embedded: self.embedded, room, standby: None, controller }
     }
 
     /// The same place with these settings in every session.
@@ -88,6 +97,11 @@ impl Site {
         &self.connector
     }
 
+    /// A connector for sessions that execute nothing of the scripts' and tables' SQL.
+    pub fn controller(&self) -> &Connector {
+        self.controller.as_ref().unwrap_or(&self.connector)
+    }
+
     /// A connector for sessions on the last standby; `None` if there is none.
     pub fn standby(&self) -> Option<&Connector> {
         self.standby.as_ref()
@@ -107,7 +121,7 @@ impl Site {
         if !self.database.product.dialect.checkpoint {
             return Ok(Vec::new());
         }
-        let mut connection = self.open().map_err(Failure::setup)?;
+        let mut connection = self.controller().open().map_err(Failure::setup)?;
         let notes = checkpoint(&mut connection, &self.database).map_err(Failure::setup)?;
         connection.close();
         Ok(notes)

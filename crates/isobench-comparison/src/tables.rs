@@ -125,6 +125,14 @@ impl Tables {
         Ok(Ready { state: StartingState::Made, took, again: repeated || !lasting, notes })
     }
 
+    /// True if they are made by SQL of a recorded application or a copied database.
+    pub fn are_recorded(&self) -> bool {
+        match self {
+            Tables::Own(setup) | Tables::Kept(Some(setup)) => setup.is_recorded(),
+            Tables::Pgbench { .. } | Tables::Checked(_) | Tables::Found | Tables::Kept(None) => false,
+        }
+    }
+
     /// True if the starting state includes that the server has written the tables, by a checkpoint:
     /// those that isobench makes. A user's set-up can run one.
     pub fn are_written(&self) -> bool {

@@ -20,6 +20,7 @@ use isobench_result as report;
 use isobench_result::factor::SETTING;
 use isobench_suggest::did_you_mean;
 
+use crate::confined::{self, CONFINED};
 use crate::design::KnownSettings;
 use crate::failure::{Failure, Outcome};
 use crate::fault::Victim;
@@ -31,6 +32,9 @@ pub struct Target {
     // Dropped in this order: first the objects on the server, then the server.
     namespace: Option<RefCell<Namespace>>,
     options: ConnectOptions,
+    /// Leads to sessions that execute nothing of the scripts and tables: on an embedded server with recorded
+    /// SQL a superuser's, otherwise the same as the others.
+    control: ConnectOptions,
     embedded: Option<Arc<Server>>,
     /// Something has happened to it, so that it is made anew before the next cell.
     spent: Cell<bool>,
@@ -76,11 +80,17 @@ impl Target {
         Target::new(None, options, None, Vec::new(), &mut connection)
     }
 
-    /// Starts an embedded server. `say` receives notes for the user.
+    /// Starts an embedded server. `confined`: what is executed there was recorded or copied, so it runs
+    /// without a superuser's rights. `say` receives notes for the user.
     ///
     /// # Errors
     /// The server doesn't start.
-    pub fn start(embedded: &ServerOptions, patience: &Patience, say: &dyn Fn(&str)) -> Outcome<Target> {
+    pub fn start(
+        embedded: &ServerOptions,
+        confined: bool,
+        patience: &Patience,
+        say: &dyn Fn(&str),
+    ) -> Outcome<Target> {
         let server = Server::start(embedded, &mut |note| say(note)).map_err(Failure::setup)?;
         say(&format!(
             "no server is named, so this uses an embedded PostgreSQL {} ({}), {}; fsync is {}",
@@ -99,7 +109,15 @@ impl Target {
         }
         let mut connection = Connection::open(&options).map_err(Failure::setup)?;
         // Sessions follow its primary.
-        Target::new(Some(server), options, None, embedded.settings.clone(), &mut connection)
+        let mut target =
+            Target::new(Some(server), options, None, embedded.settings.clone(), &mut connection)?;
+        if confined {
+            confined::make_role(&mut connection).map_err(Failure::setup)?;
+            target.control = confined::in_catalogs(&target.options);
+            target.options = confined::as_role(&target.options);
+        }
+        connection.close();
+        Ok(target)
     }
 
     /// The server as one to which faults may happen, of which `command` is a program of the user's.
@@ -107,9 +125,10 @@ impl Target {
         let Some(server) = &self.embedded else {
             return Victim::new(None, vec![self.options.clone()], command);
         };
-        let node = |socket: &Path| ConnectOptions {
-            patience: self.options.patience.clone(),
-            ..embedded_options(server, socket)
+        let node = |socket: &Path| {
+            let options = embedded_options(server, socket);
+            let options = if self.is_confined() { confined::in_catalogs(&options) } else { options };
+            ConnectOptions { patience: self.options.patience.clone(), ..options }
         };
         let standbys = (1..=server.standbys()).map(|number| node(&server.standby_socket_dir(number)));
         let nodes = std::iter::once(node(server.socket_dir())).chain(standbys).collect();
@@ -131,6 +150,11 @@ impl Target {
         let mut primary = embedded_options(server, server.socket_dir());
         primary.patience = self.options.patience.clone();
         start_standbys(server, &primary)?;
+        if self.is_confined() {
+            let mut connection = Connection::open(&primary).map_err(Failure::setup)?;
+            confined::make_role(&mut connection).map_err(Failure::setup)?;
+            connection.close();
+        }
         self.rooms.set(0);
         Ok(true)
     }
@@ -147,6 +171,7 @@ impl Target {
         Ok(Target {
             namespace: None,
             altered: RefCell::new(AlteredSettings::new(options.clone())),
+            control: options.clone(),
             options,
             embedded: embedded.map(Arc::new),
             spent: Cell::new(false),
@@ -258,6 +283,24 @@ impl Target {
         self.embedded.is_some()
     }
 
+    /// True if what is executed there has no superuser's rights, while isobench's own sessions have them.
+    fn is_confined(&self) -> bool {
+        self.control.user != self.options.user
+    }
+
+    /// The options of a session of the scripts' on a node of the embedded server.
+    fn for_scripts(&self, server: &Server, socket: &Path) -> ConnectOptions {
+        let options = embedded_options(server, socket);
+        let options = if self.is_confined() { confined::as_role(&options) } else { options };
+        ConnectOptions { patience: self.options.patience.clone(), ..options }
+    }
+
+    /// Returns a connector for sessions of isobench's own, which execute nothing of the scripts' and tables'
+    /// SQL.
+    pub fn controller(&self) -> Connector {
+        if self.is_confined() { Connector::direct(self.control.clone()) } else { self.connector() }
+    }
+
     /// The name of the database that sessions are opened in.
     pub fn database_name(&self) -> &str {
         &self.options.dbname
@@ -293,10 +336,12 @@ impl Target {
         let named = self.reads_from.as_ref().map(|standby| self.connector().at(standby.clone()));
         let own = self.embedded.as_ref().filter(|server| server.standbys() > 0).map(|server| {
             // The last one, for which no commit waits if there are several.
-            let options = embedded_options(server, &server.client_socket_dir(server.standbys()));
-            Connector::direct(ConnectOptions { patience: self.options.patience.clone(), ..options })
+            Connector::direct(self.for_scripts(server, &server.client_socket_dir(server.standbys())))
         });
-        Site::new(self.database.clone(), self.connector(), self.is_embedded()).with_standby(named.or(own))
+        let controller = self.is_confined().then(|| self.controller());
+        Site::new(self.database.clone(), self.connector(), self.is_embedded())
+            .with_standby(named.or(own))
+            .with_controller(controller)
     }
 
     /// Makes a further place, a schema of its own, for tables next to those of other cells; `None`
@@ -355,7 +400,7 @@ impl Target {
         match (&self.namespace, connector.place()) {
             (Some(namespace), Some(name)) => namespace.borrow_mut().make_anew(name).map_err(Failure::setup),
             (None, place) if self.is_embedded() => {
-                let mut connection = Connection::open(connector.options()).map_err(Failure::setup)?;
+                let mut connection = Connection::open(&self.control).map_err(Failure::setup)?;
                 let done = self.empty_database(&mut connection, place);
                 connection.close();
                 done
@@ -393,6 +438,9 @@ impl Target {
                 run("GRANT ALL ON SCHEMA public TO PUBLIC")?;
             }
         }
+        if self.is_confined() {
+            run(&format!("ALTER SCHEMA {} OWNER TO {CONFINED}", quoted(place.unwrap_or("public"))))?;
+        }
         // "drop cascades to table …" is expected.
         connection.take_notices();
         Ok(())
@@ -427,7 +475,7 @@ impl Target {
     /// # Errors
     /// The server is gone.
     pub fn describe(&self, say: &dyn Fn(&str)) -> Outcome<report::Server> {
-        let mut connection = self.open().map_err(Failure::setup)?;
+        let mut connection = self.controller().open().map_err(Failure::setup)?;
         let settings = settings(&mut connection, &self.database).map_err(Failure::setup)?;
         let environment = environment(&mut connection, &self.database);
         connection.close();
@@ -582,17 +630,18 @@ const SPARE_CONNECTIONS: usize = 3;
 /// PostgreSQL's default.
 const DEFAULT_MAX_CONNECTIONS: usize = 100;
 
-/// Checks that an embedded server allows this many clients.
+/// Checks that an embedded server allows this many clients, and this many other sessions for which it
+/// reserves no connections.
 ///
 /// # Errors
 /// Its settings allow too few connections; the message says which setting to raise.
-pub fn enough_connections(embedded: &ServerOptions, clients: usize) -> Outcome {
+pub fn enough_connections(embedded: &ServerOptions, clients: usize, others: usize) -> Outcome {
     let most = match setting_of(embedded, "max_connections") {
         // The server itself refuses a value that isn't a number.
         Some(value) => value.parse().unwrap_or(usize::MAX),
         None => DEFAULT_MAX_CONNECTIONS,
     };
-    if clients.saturating_add(SPARE_CONNECTIONS) <= most {
+    if clients.saturating_add(SPARE_CONNECTIONS + others) <= most {
         return Ok(());
     }
     Err(Failure::setup(format!(

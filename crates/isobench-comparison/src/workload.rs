@@ -2,7 +2,6 @@
 //!
 //! Not here: their tables (`tables.rs`).
 
-use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
 use std::str::from_utf8;
@@ -13,7 +12,7 @@ use isobench_result::PlannedScript;
 use isobench_runner::{Protocol, RunWorkload, commit_points};
 use isobench_script::{
     Builtin, Command, CommandKind, Mix, Script, Sql, Symbols, Value, Variables, Weighted, builtins,
-    find_builtin, is_valid_variable_name, parse, split_weight,
+    find_builtin, is_recorded, is_valid_variable_name, parse, split_weight,
 };
 use isobench_suggest::did_you_mean;
 use isobench_workloads::{Chosen, pgbench_strategy};
@@ -100,7 +99,7 @@ impl Source {
             let mut bytes = Vec::new();
             io::stdin().read_to_end(&mut bytes).map(|_| bytes)
         } else {
-            fs::read(name)
+            isobench_trust::read(Path::new(name))
         };
         let bytes = bytes
             .map_err(|error| Failure::setup(format!("{option}: could not open file \"{name}\": {error}")))?;
@@ -328,6 +327,11 @@ impl Sources {
     /// Returns the checked workload, if the scripts belong to one.
     pub fn checked(&self) -> Option<&Chosen> {
         self.checked.as_ref()
+    }
+
+    /// Returns whether SQL of a script was recorded: nobody who runs it has written it.
+    pub fn are_recorded(&self) -> bool {
+        self.texts().any(is_recorded)
     }
 
     /// Returns whether the scripts describe their reads and writes in lines `--@`.

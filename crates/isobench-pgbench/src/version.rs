@@ -122,7 +122,7 @@ impl Version {
 
     /// The script language: `\syncpipeline` exists since 17; before, it was an invalid command.
     pub fn dialect(self) -> Dialect {
-        Dialect { syncpipeline: self >= Version::V17, annotations: false }
+        Dialect { syncpipeline: self >= Version::V17, annotations: false, dumps: false }
     }
 }
 

@@ -16,7 +16,7 @@ use rustix::fs::{Access, access};
 
 use crate::ServerError;
 use crate::account::Account;
-use crate::trust::{PlaceError, safe_folder, safe_place};
+use isobench_trust::{PlaceError, safe_folder, safe_place};
 
 /// The cache for root, whose home isn't accessible to the user who runs the server.
 const ROOT_CACHE: &str = "/var/cache/isobench";

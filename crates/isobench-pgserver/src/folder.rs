@@ -20,7 +20,7 @@ use std::process::Stdio;
 
 use crate::ServerError;
 use crate::account::Account;
-use crate::trust::safe_place;
+use isobench_trust::safe_place;
 
 /// The name prefix of every run's folder.
 pub(crate) const PREFIX: &str = "isobench-pg-";

@@ -56,12 +56,10 @@ mod server;
 mod settings;
 mod sweep;
 mod template;
-mod trust;
 mod unpack;
 mod version;
 
 pub use error::ServerError;
-pub use trust::{untrusted_folder, untrusted_program};
 
 pub use options::{MajorVersion, MajorVersionError, ServerOptions};
 pub use server::{Server, Shutdown};

@@ -8,7 +8,7 @@ use std::fs;
 use std::io::Read;
 use std::path::Path;
 
-use crate::trust::open_plain;
+use isobench_trust::open_plain;
 
 /// The file's name.
 const NAME: &str = "postmaster.pid";

@@ -11,7 +11,7 @@ use crate::account::Account;
 use crate::folder::{self, OWNER_FILE, PREFIX};
 use crate::postmaster::{self, ServerFiles};
 use crate::process;
-use crate::trust::{is_own_folder, open_plain, safe_place};
+use isobench_trust::{is_own_folder, open_plain, safe_place};
 
 /// The age from which a folder without an owner file is a leftover, rather than being created.
 const UNOWNED_AGE: Duration = Duration::from_mins(10);

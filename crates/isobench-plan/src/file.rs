@@ -1,6 +1,5 @@
 //! Plan files: TOML with the names of the options as keys, in a quick and a full size.
 
-use std::fs;
 use std::path::Path;
 
 use clap::Args as _;
@@ -53,7 +52,7 @@ pub fn read(name: &Path, size: Size) -> Result<Plan, PlanError> {
             )));
         }
         None => {
-            let text = fs::read_to_string(name)
+            let text = isobench_trust::read_to_string(name)
                 .map_err(|error| PlanError(format!("could not read plan \"{shown}\": {error}")))?;
             (relative(parse(&text, &shown)?, name), None)
         }
@@ -158,6 +157,8 @@ pub fn write(plan: &Plan) -> String {
 }
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn written(text: &str) -> (tempfile::TempDir, std::path::PathBuf) {

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use isobench_script::lexer::{Kind, Token, statements, tokens, words};
+use isobench_script::sql_statements;
 
 /// Why a dump can't be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -20,6 +21,15 @@ pub enum DumpError {
         "the dump needs the extension {0}, which concerns the whole database: leave out what uses it, and give the rest by --setup"
     )]
     Extension(String),
+    /// It has a command of psql's, or something else that isn't SQL.
+    #[error("the dump has more than SQL: {0}")]
+    NotSql(String),
+    /// Backslashes in its literals mean something else.
+    #[error(
+        "the dump sets standard_conforming_strings, so backslashes in its literals mean something else: dump with \
+         PGOPTIONS='-c standard_conforming_strings=on'"
+    )]
+    Strings,
     /// Its rows can't be read.
     #[error("the rows of the dump follow a COPY, which isn't read: use pg_dump --inserts")]
     Copy,
@@ -32,10 +42,9 @@ const OBJECTS: [&str; 9] =
 /// The dump without schemas, owners, rights and settings of the session.
 ///
 /// # Errors
-/// It has objects in several schemas, needs an extension, or has rows for psql.
+/// It has objects in several schemas, needs an extension, or has more than SQL.
 pub fn placeable(dump: &str) -> Result<String, DumpError> {
-    let restricts = |line: &&str| !line.starts_with("\\restrict ") && !line.starts_with("\\unrestrict ");
-    let text: String = dump.split_inclusive('\n').filter(restricts).collect();
+    let text = without_restriction(dump);
     let all = statements(&text);
     let mut schemas = BTreeSet::new();
     for statement in &all {
@@ -59,12 +68,68 @@ pub fn placeable(dump: &str) -> Result<String, DumpError> {
         if is(0, "COPY") {
             return Err(DumpError::Copy);
         }
+        if sets_strings(&found) {
+            return Err(DumpError::Strings);
+        }
         if !is_of_session(&found) {
             placed.push_str(&without(statement, &schema));
             placed.push_str(";\n");
         }
     }
-    Ok(placed)
+    let (written, read) = (statements(&placed).len(), require_sql(&placed)?);
+    if written == read {
+        Ok(placed)
+    } else {
+        Err(DumpError::NotSql(format!("its {written} statements would be executed as {read}")))
+    }
+}
+
+/// Makes sure that a text is read as SQL alone where it is executed, and that nothing after it is taken for
+/// a part of it. Returns the number of its statements.
+///
+/// # Errors
+/// It isn't.
+pub fn require_sql(text: &str) -> Result<usize, DumpError> {
+    const AFTER: &str = "SELECT 1;";
+    if text.contains('\0') {
+        return Err(DumpError::NotSql("it has a zero byte".to_owned()));
+    }
+    let followed = format!("{text}\n{AFTER}\n{AFTER}\n");
+    let read = sql_statements("its SQL", &followed).map_err(|error| DumpError::NotSql(error.to_string()))?;
+    match read.as_slice() {
+        [own @ .., (_, one), (_, other)] if one == AFTER && other == AFTER => Ok(own.len()),
+        _ => Err(DumpError::NotSql("it ends within a statement".to_owned())),
+    }
+}
+
+/// A dump without the commands by which newer versions of `pg_dump` enclose it for psql, each at the start
+/// of a line outside of literals and comments.
+fn without_restriction(dump: &str) -> String {
+    let mut kept = String::with_capacity(dump.len());
+    let mut rest = tokens(dump).into_iter().peekable();
+    while let Some(token) = rest.next() {
+        let starts = kept.is_empty() || kept.ends_with('\n');
+        let restricts = |next: &Token<'_>| next.is_any(&["restrict", "unrestrict"]);
+        if !(token.text == "\\" && starts && rest.peek().is_some_and(restricts)) {
+            kept.push_str(token.text);
+            continue;
+        }
+        // The line break is a part of blanks, or of a comment.
+        while rest.next_if(|token| !token.text.contains('\n')).is_some() {}
+    }
+    kept
+}
+
+/// True for a statement that lets backslashes in literals escape what follows them: where it is executed,
+/// literals would end elsewhere than where they were seen to end.
+fn sets_strings(found: &[Token<'_>]) -> bool {
+    const NAME: &str = "standard_conforming_strings";
+    let names = |token: &Token<'_>| token.text.to_ascii_lowercase().contains(NAME);
+    let on = |token: &Token<'_>| token.is("on") || token.text == "'on'";
+    let inserts = found.first().is_some_and(|first| first.is("INSERT"));
+    let values = inserts && !found.iter().any(|token| token.is("set_config"));
+    let harmless = found.first().is_some_and(|first| first.is("SET")) && found.iter().any(on);
+    found.iter().any(names) && !harmless && !values
 }
 
 /// The schema of the object that a statement makes.
@@ -86,7 +151,8 @@ fn is_of_session(found: &[Token<'_>]) -> bool {
     let is = |place: usize, words: &[&str]| found.get(place).is_some_and(|token| token.is_any(words));
     let configures = is(0, &["SELECT"]) && found.iter().take(5).any(|token| token.is("set_config"));
     let owned = is(0, &["ALTER"]) && found.windows(2).any(|pair| pair[0].is("OWNER") && pair[1].is("TO"));
-    let wider = ["SCHEMA", "EXTENSION", "DATABASE", "ROLE", "PUBLICATION", "SUBSCRIPTION", "DEFAULT"];
+    let wider =
+        ["SCHEMA", "EVENT", "EXTENSION", "DATABASE", "ROLE", "PUBLICATION", "SUBSCRIPTION", "DEFAULT"];
     let concerns = is(0, &["CREATE", "ALTER", "DROP"]) && is(1, &wider);
     let remarks = is(0, &["COMMENT"]);
     is(0, &["SET", "GRANT", "REVOKE"]) || configures || owned || concerns || remarks
@@ -164,5 +230,43 @@ mod tests {
         let extension = placeable("CREATE EXTENSION IF NOT EXISTS citext WITH SCHEMA public;").unwrap_err();
         assert_eq!(extension, DumpError::Extension("citext".to_owned()));
         assert_eq!(placeable("COPY public.t (v) FROM stdin;").unwrap_err(), DumpError::Copy);
+        for strings in [
+            "SET standard_conforming_strings = off;",
+            "SELECT 1, 2, 3, 4, set_config('standard_conforming_strings', 'off', false);",
+            "DO 'SET standard_conforming_strings = off';",
+        ] {
+            assert_eq!(placeable(strings).unwrap_err(), DumpError::Strings, "{strings}");
+        }
+        assert_eq!(placeable("SET standard_conforming_strings = on;").unwrap(), "");
+        assert_eq!(
+            placeable("CREATE EVENT TRIGGER e ON ddl_command_end EXECUTE FUNCTION public.f();").unwrap(),
+            ""
+        );
+    }
+
+    #[test]
+    fn lines_within_literals_comments_and_bodies_stay() {
+        let dump = "\\restrict a1\n-- x\n\\unrestrict a2\nINSERT INTO t VALUES ('a\n\\restrict b\n\\unrestrict c\nd', \
+            E'e\n\\restrict f\n', \"g\n\\restrict h\n\");\nCREATE FUNCTION f() RETURNS text LANGUAGE sql AS $$ SELECT '\n\
+            \\restrict i\n' $$;\n\\restrict j -- k\nSELECT 1;\n\\unrestrict j";
+        assert_eq!(
+            placeable(dump).unwrap(),
+            "INSERT INTO t VALUES ('a\n\\restrict b\n\\unrestrict c\nd', E'e\n\\restrict f\n', \"g\n\\restrict \
+             h\n\");\nCREATE FUNCTION f() RETURNS text LANGUAGE sql AS $$ SELECT '\n\\restrict i\n' $$;\nSELECT 1;\n"
+        );
+    }
+
+    #[test]
+    fn a_command_of_psql_is_refused_wherever_it_stands() {
+        for dump in [
+            "CREATE TABLE t (v int);\n\\! id\n",
+            "CREATE TABLE t (v int) \\shell id\n;",
+            "INSERT INTO t VALUES ('a\\', '\\! id');\nSELECT 1 \\g |id\n",
+            "\\restrict a\n\\! id\n\\unrestrict a\n",
+            "CREATE TABLE t (v int); \\restrict a\nSELECT 1 \\o |id\n",
+            "INSERT INTO t VALUES ('a",
+        ] {
+            assert!(matches!(placeable(dump), Err(DumpError::NotSql(_))), "{dump}");
+        }
     }
 }

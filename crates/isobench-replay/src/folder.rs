@@ -7,12 +7,16 @@ use std::fmt::Write as _;
 use isobench_isolation::Level;
 
 use crate::constraints::Constraints;
-use crate::dump::{DumpError, placeable};
+use crate::dump::{DumpError, placeable, require_sql};
 use crate::inference::{Inferred, Lineage, Rule, infer};
 use crate::past::Past;
 use crate::script::{Keys, Script, fill, write};
 use crate::sessions::{Executed, Recorded, Transaction};
 use crate::template::{Scope, Template, Templates, alike, statements, writes};
+
+/// The first line of the SQL that makes the tables.
+const SETUP: &str =
+    "--@ recorded: on a server of isobench's own, this is executed without a superuser's rights\n";
 
 /// Where the tables of the scripts come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -144,7 +148,10 @@ impl Folder {
             let inferred = infer(template, &lineage, &recorded.header.began);
             match write(template, made.len() + 1, &inferred, &lineage, options.pauses, &mut keys) {
                 Ok(script) => made.push(Made { template, script }),
-                Err(why) => refused.push(format!("{}: {why}", template.name)),
+                Err(why) => {
+                    let count = plural(template.count, "transaction", "transactions");
+                    refused.push(format!("{}: {why} ({count})", template.name));
+                }
             }
         }
         if made.is_empty() {
@@ -166,10 +173,10 @@ impl Folder {
 
     /// Writes the SQL of the tables, with what takes them back, and with the inputs of the instances.
     fn fill(&mut self, back: &[String]) {
-        let mut setup = self.tables.clone();
+        let mut setup = SETUP.to_owned() + &self.tables;
         if !back.is_empty() {
             setup.push_str("-- Back to where recorded transactions found their rows.\n");
-            for sql in back {
+            for sql in back.iter().filter(|sql| require_sql(&format!("{sql};")) == Ok(1)) {
                 setup.extend([sql, ";\n"]);
             }
         }
@@ -287,7 +294,13 @@ fn setup(recorded: &Recorded, tables: &Tables) -> Result<String, Unmade> {
         Tables::Setup(text) if text.contains("public.") || text.contains("search_path") => {
             Ok(placeable(text)?)
         }
-        Tables::Setup(text) => Ok(format!("{}\n", text.trim_end())),
+        Tables::Setup(text) => {
+            let text = format!("{}\n", text.trim_end());
+            let ended = format!("{text};\n");
+            // The last statement may lack its semicolon.
+            let text = if require_sql(&text).is_err() && require_sql(&ended).is_ok() { ended } else { text };
+            require_sql(&text).map(|_| text).map_err(Unmade::from)
+        }
         Tables::Dump(text) => Ok(placeable(text)?),
         Tables::Captured => {
             let all = recorded.schema.join(";\n");

@@ -5,13 +5,13 @@ use std::fmt::Write as _;
 
 use isobench_capture::Datum;
 
-use isobench_script::{lexer, literal};
+use isobench_script::{NotOneCommand, Part, Writer as ScriptWriter, lexer, literal};
 
 use crate::inference::{Fresh, Inferred, Lineage, Operand, Rule, Source, type_name};
 use crate::sessions::{End, Executed, Transaction};
 use crate::statement::{Place, Role};
 use crate::template::{Template, statements};
-use crate::values::{has_variable, shown};
+use crate::values::shown;
 
 /// The most recorded inputs of a template that are used again.
 const MOST_INPUTS: usize = 1_000;
@@ -75,9 +75,6 @@ pub fn write(
 ) -> Result<Script, String> {
     let unit = &template.instances[0];
     for executed in statements(unit) {
-        if executed.normal.texts.iter().any(|text| has_variable(text)) {
-            return Err("its SQL has a colon before a word, which a script takes for a variable".to_owned());
-        }
         if executed.normal.texts.iter().any(|text| has_parameter(text)) {
             return Err("the value of a parameter wasn't recorded".to_owned());
         }
@@ -93,10 +90,9 @@ pub fn write(
         pauses: if pauses { pauses_of(template) } else { Vec::new() },
     };
     writer.name_inputs(keys);
-    let body = writer.body();
     let (inputs, rows, hashed) = writer.inputs();
     let drawn = if inputs.is_empty() { 0 } else { rows.len() };
-    let text = format!("{}{body}", writer.before(drawn));
+    let text = writer.script(drawn).map_err(|why| why.to_string())?;
     let all: Vec<&Executed> = statements(unit).collect();
     let shown = |one: &Inferred| {
         let (statement, place) = one.at;
@@ -110,10 +106,15 @@ pub fn write(
 }
 
 /// Writes a pause that is long enough.
-fn pause(text: &mut String, microseconds: Option<&u64>) {
+fn pause(script: &mut ScriptWriter, microseconds: Option<&u64>) {
     if let Some(microseconds) = microseconds.filter(|pause| **pause >= LEAST_PAUSE) {
-        let _ = writeln!(text, "\\sleep {microseconds} us");
+        script.sleep(*microseconds);
     }
+}
+
+/// Writes a statement of isobench's own.
+fn own(script: &mut ScriptWriter, sql: String) -> Result<(), NotOneCommand> {
+    script.sql(&[Part::Own(sql)], None)
 }
 
 /// True if a statement changes rows itself, by its first word.
@@ -134,8 +135,8 @@ struct Writer<'a, 'b> {
     names: Vec<Option<String>>,
     /// The columns of the table of inputs, each with the places that it is for.
     columns: Vec<(String, usize)>,
-    /// The new keys: expression and variable.
-    fresh: Vec<(String, String)>,
+    /// The new keys: a recorded prefix as SQL, the rest of the expression, and the variable.
+    fresh: Vec<(String, String, String)>,
     number: usize,
     /// The pauses of each transaction before each statement but the first and before its end, in
     /// microseconds; empty to leave them out.
@@ -213,6 +214,7 @@ impl Writer<'_, '_> {
                 }
                 Rule::Fresh(kind) => {
                     let name = fresh_name('k');
+                    let mut recorded = String::new();
                     let sql = match kind {
                         Fresh::Uuid => "gen_random_uuid()".to_owned(),
                         Fresh::Random { length } => {
@@ -221,10 +223,15 @@ impl Writer<'_, '_> {
                         }
                         Fresh::Number { prefix, highest } => {
                             let next = format!("nextval('{}')", keys.above(sample, *highest));
-                            if prefix.is_empty() { next } else { format!("{} || {next}", literal(prefix)) }
+                            if prefix.is_empty() {
+                                next
+                            } else {
+                                recorded = literal(prefix);
+                                format!(" || {next}")
+                            }
                         }
                     };
-                    fresh.push((sql, name.clone()));
+                    fresh.push((recorded, sql, name.clone()));
                     Some(name)
                 }
                 _ => None,
@@ -241,36 +248,45 @@ impl Writer<'_, '_> {
         self.fresh = fresh;
     }
 
-    /// What stands before the transactions: the header, and the values that come from outside.
-    fn before(&self, rows: usize) -> String {
+    /// The whole script.
+    fn script(&self, rows: usize) -> Result<String, NotOneCommand> {
         let levels = self.template.levels.iter().map(|(level, count)| {
             format!(
                 "{} {count} times",
                 level.map_or("the server's default level", isobench_isolation::Level::name)
             )
         });
-        let mut text =
-            format!("-- seen {} times; at {}\n", self.template.count, levels.collect::<Vec<_>>().join(", "));
-        let mut columns: Vec<String> = self.columns.iter().map(|(name, _)| name.clone()).collect();
-        columns.extend(self.fresh.iter().map(|(sql, name)| format!("{sql} AS {name}")));
-        if columns.is_empty() {
-            return text;
-        }
-        let list = columns.join(", ");
-        if rows == 0 {
-            let _ = writeln!(text, "SELECT {list} \\gset");
-        } else {
-            let _ = writeln!(
-                text,
-                "\\set i_row random(1, {rows})\nSELECT {list} FROM {} WHERE i_row = :i_row \\gset",
-                inputs_name(self.number)
-            );
-        }
-        text
+        let levels = levels.collect::<Vec<_>>().join(", ");
+        let mut script = ScriptWriter::new(&format!(" {} times; at {levels}", self.template.count));
+        self.before(&mut script, rows)?;
+        self.body(&mut script)?;
+        script.finish()
     }
 
-    fn body(&self) -> String {
-        let mut text = String::new();
+    /// What stands before the transactions: the values that come from outside.
+    fn before(&self, script: &mut ScriptWriter, rows: usize) -> Result<(), NotOneCommand> {
+        let mut query: Vec<Part<'_>> = vec![Part::Own("SELECT ".to_owned())];
+        let mut comma = "";
+        for (name, _) in &self.columns {
+            query.push(Part::Own(format!("{comma}{name}")));
+            comma = ", ";
+        }
+        for (recorded, sql, name) in &self.fresh {
+            query.extend([Part::Own(comma.to_owned()), Part::Foreign(recorded)]);
+            query.push(Part::Own(format!("{sql} AS {name}")));
+            comma = ", ";
+        }
+        if comma.is_empty() {
+            return Ok(());
+        }
+        if rows > 0 {
+            script.set("i_row", &format!("random(1, {rows})"));
+            query.push(Part::Own(format!(" FROM {} WHERE i_row = :i_row", inputs_name(self.number))));
+        }
+        script.sql(&query, Some(""))
+    }
+
+    fn body(&self, script: &mut ScriptWriter) -> Result<(), NotOneCommand> {
         let (mut statement, mut place) = (0, 0);
         let reads = |number: usize| {
             let of = |source: &Source| source.statement == number;
@@ -286,55 +302,50 @@ impl Writer<'_, '_> {
             // Something was read, and it isn't recorded what.
             let mut read_unknown = false;
             // A statement alone, too, so that it can be given a level of its own.
-            text.push_str(if transaction.read_only { "BEGIN READ ONLY;\n" } else { "BEGIN;\n" });
+            own(script, if transaction.read_only { "BEGIN READ ONLY" } else { "BEGIN" }.to_owned())?;
             for (place_within, executed) in transaction.statements.iter().enumerate() {
                 if place_within > 0 {
-                    pause(&mut text, pauses.next());
+                    pause(script, pauses.next());
                 }
                 if let Role::Savepoint(words, name) = &executed.role {
                     let number = savepoints.iter().position(|known| known == name).unwrap_or_else(|| {
                         savepoints.push(name);
                         savepoints.len() - 1
                     });
-                    let _ = writeln!(text, "{words} s{};", number + 1);
+                    own(script, format!("{words} s{}", number + 1))?;
                 } else {
                     let texts = &executed.normal.texts;
                     let unknown = executed.answer.columns.is_none() && executed.answer.tag.is_none();
                     let computed = self.inferred.iter().any(|one| one.at.0 == statement && one.computed);
                     if computed || read_unknown && writes_rows(&executed.normal.verb) {
-                        text.push_str("--@ computed\n");
+                        script.computed();
                     }
                     read_unknown |= unknown;
-                    text.push_str(&texts[0]);
+                    let mut sql = vec![Part::Foreign(&texts[0])];
                     for after in &texts[1..] {
-                        text.push_str(&self.expression(place, after.starts_with("::")));
-                        text.push_str(after);
+                        sql.extend([self.value(place, after.starts_with("::")), Part::Foreign(after)]);
                         place += 1;
                     }
-                    let ending = if reads(statement) {
-                        format!(" \\gset r{}_\n", statement + 1)
-                    } else {
-                        ";\n".to_owned()
-                    };
-                    text.push_str(&ending);
+                    let stored = reads(statement).then(|| format!("r{}_", statement + 1));
+                    script.sql(&sql, stored.as_deref())?;
                 }
                 statement += 1;
             }
-            pause(&mut text, pauses.next());
-            text.push_str(if transaction.end == End::RolledBack { "ROLLBACK;\n" } else { "COMMIT;\n" });
+            pause(script, pauses.next());
+            own(script, if transaction.end == End::RolledBack { "ROLLBACK" } else { "COMMIT" }.to_owned())?;
         }
-        text
+        Ok(())
     }
 
     /// SQL for the value of a place.
-    fn expression(&self, place: usize, cast: bool) -> String {
+    fn value(&self, place: usize, cast: bool) -> Part<'_> {
         let sql = match &self.inferred[place].rule {
-            Rule::Constant(sql) => return sql.clone(),
-            Rule::Read(source) => return read(source),
-            Rule::Now { date: false } => return "now()".to_owned(),
-            Rule::Now { date: true } => return "current_date".to_owned(),
-            Rule::Fresh(_) | Rule::AsFresh(_) => return self.variable(place),
-            Rule::Input => return self.input(place),
+            Rule::Constant(sql) => return Part::Foreign(sql),
+            Rule::Read(source) => read(source),
+            Rule::Now { date: false } => "now()".to_owned(),
+            Rule::Now { date: true } => "current_date".to_owned(),
+            Rule::Fresh(_) | Rule::AsFresh(_) => self.variable(place),
+            Rule::Input => self.input(place),
             Rule::Sum { read: source, minus, operand, .. } => {
                 let of_type = if source.type_oid == 1700 { "numeric" } else { "bigint" };
                 let operand = match operand {
@@ -345,10 +356,11 @@ impl Writer<'_, '_> {
                     },
                     Operand::Read(other) => format!("{}::{of_type}", read(other)),
                 };
-                format!("{}::{of_type} {} {operand}", read(source), if *minus { "-" } else { "+" })
+                let sum = format!("{}::{of_type} {} {operand}", read(source), if *minus { "-" } else { "+" });
+                if cast { format!("({sum})") } else { sum }
             }
         };
-        if cast { format!("({sql})") } else { sql }
+        Part::Own(sql)
     }
 
     fn variable(&self, place: usize) -> String {

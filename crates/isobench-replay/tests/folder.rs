@@ -28,7 +28,7 @@ fn a_whole_row_that_was_read_is_saved_with_the_operation_in_place_of_the_result(
     let name = "insert-orders-line-update-stock-offer.sql";
     let script = &files[name];
     let lines: Vec<&str> = script.lines().collect();
-    assert_eq!(lines[0], "-- seen 40 times; at the server's default level 40 times");
+    assert_eq!(lines[0], "--@ recorded 40 times; at the server's default level 40 times");
     assert_eq!(lines[1], "\\set i_row random(1, 40)");
     assert!(lines[2].contains("FROM isobench_inputs_1 WHERE i_row = :i_row \\gset"), "{script}");
     assert!(
@@ -65,7 +65,7 @@ fn a_whole_row_that_was_read_is_saved_with_the_operation_in_place_of_the_result(
         "{readme}"
     );
     let setup = &files["setup.sql"];
-    assert!(setup.starts_with("CREATE TABLE offer"), "{setup}");
+    assert!(setup.starts_with("--@ recorded: ") && setup.contains("\nCREATE TABLE offer"), "{setup}");
     assert!(setup.contains("CREATE SEQUENCE isobench_keys_1 START 100060;"), "{setup}");
     assert!(
         setup.contains("CREATE TABLE isobench_inputs_1 (i_row integer PRIMARY KEY, i_id text"),
@@ -450,7 +450,65 @@ fn recorded_migrations_are_the_tables() {
     let options = Options { scope: Scope::Transaction, coverage: 96.0, ..Options::default() };
     let folder = Folder::of(&recorded(&tape.end()), options, &Tables::Captured).expect("a folder");
     let setup = &folder.files.iter().find(|(name, _)| name == "setup.sql").expect("a setup").1;
-    assert!(setup.starts_with("CREATE TABLE t (id int PRIMARY KEY);\n"), "{setup}");
+    assert!(setup.contains("\nCREATE TABLE t (id int PRIMARY KEY);\n"), "{setup}");
+}
+
+/// A capture of a transaction with a savepoint, in which this statement failed, and one of two words.
+fn attacked(sql: &str) -> Vec<u8> {
+    let mut tape = Tape::begin(false);
+    for _ in 0..4 {
+        tape.simple(1, "BEGIN", "BEGIN");
+        tape.simple(1, "UPDATE t SET v = v + 1 WHERE id = 1", "UPDATE 1");
+        tape.simple(1, "SAVEPOINT a", "SAVEPOINT");
+        tape.send(1, sql, Vec::new(), vec![failed("42601")], 'E');
+        tape.send(1, "ROLLBACK TO SAVEPOINT a", Vec::new(), vec![done("ROLLBACK")], 'T');
+        tape.send(1, "COMMIT", Vec::new(), vec![done("COMMIT")], 'I');
+        tape.send(1, "SELECT v FROM t", Vec::new(), vec![Answer::default()], 'I');
+    }
+    tape.end()
+}
+
+#[test]
+fn recorded_sql_never_becomes_a_meta_command() {
+    for sql in [
+        "SELECT 1 \\shell eval \"id > /tmp/x\"\n",
+        "SELECT 1\n\\shell id\n",
+        "SELECT 1 -- x\r\n\\setshell x id",
+        "SELECT 'a\\' \\! id '",
+        "SELECT $a$ $b$ \\shell id $a$ \\shell id",
+        "SELECT E'\\'' \\shell id",
+        "SELECT 1 \\gset x",
+        "SELECT \u{2028}\\shell id",
+    ] {
+        let (files, summary) = scripts(&attacked(sql));
+        assert!(
+            summary.contains("Left out: update-t: its SQL has a backslash outside of quotation marks"),
+            "{sql:?}: {summary}"
+        );
+        assert!(summary.contains("(4 transactions)."), "{summary}");
+        for (name, text) in files.iter().filter(|(name, _)| name.as_str() != "README.md") {
+            assert!(!text.contains("shell") && !text.contains("\\!"), "{name}: {text}");
+        }
+    }
+    // Within quotation marks a backslash is a part of the value.
+    let (files, _) = scripts(&attacked("SELECT 1 WHERE x('\n\\shell id\n') = 'a\\'"));
+    assert!(files["update-t.sql"].contains("x('\n\\shell id\n')"), "{}", files["update-t.sql"]);
+}
+
+#[test]
+fn setup_has_no_command_of_psql() {
+    for tables in [
+        Tables::Setup("CREATE TABLE t (v int);\n\\! id\n".to_owned()),
+        Tables::Setup("CREATE TABLE t (v int);\nSELECT 'a".to_owned()),
+        Tables::Dump("CREATE TABLE public.t (v int);\nSELECT 1 \\g |id\n".to_owned()),
+    ] {
+        let error = Folder::of(&recorded(&shop(3)), Options::default(), &tables).unwrap_err();
+        assert!(error.to_string().contains("more than SQL"), "{error}");
+    }
+    let unended = Tables::Setup("CREATE TABLE t (v int)".to_owned());
+    let folder = Folder::of(&recorded(&shop(3)), Options::default(), &unended).expect("a folder");
+    let setup = &folder.files.iter().find(|(name, _)| name == "setup.sql").expect("a setup").1;
+    assert!(setup.contains("CREATE TABLE t (v int)\n;\n"), "{setup}");
 }
 
 #[test]

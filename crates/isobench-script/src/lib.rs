@@ -43,13 +43,16 @@ mod number;
 mod observed;
 mod parse;
 mod random;
+mod recorded;
 mod script;
 mod shell;
 mod sql;
+mod statements;
 mod symbols;
 mod trial;
 mod value;
 mod variables;
+mod writer;
 
 pub use annotation::{Annotated, Annotation, Source, VersionSource};
 pub use builtin::{Builtin, BuiltinError, builtins, find_builtin};
@@ -66,11 +69,14 @@ pub use observed::{
 };
 pub use parse::{Dialect, parse, parse_as};
 pub use random::{Prng, Streams};
+pub use recorded::is_recorded;
 pub use script::{
     Argument, Branch, Command, CommandKind, Operand, Piece, Script, SleepError, SleepUnit, Sql, Store,
 };
 pub use shell::{ShellError, shell_command_line};
 pub use sql::{Savepoint, Statement, lexer};
+pub use statements::{NotStatements, sql_statements};
 pub use symbols::{Slot, Symbols, is_valid_variable_name};
 pub use value::Value;
 pub use variables::{Variable, Variables};
+pub use writer::{NotOneCommand, Part, Writer};

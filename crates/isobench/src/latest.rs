@@ -9,8 +9,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Component, Path, PathBuf};
 
 use isobench_comparison::{Failure, Outcome};
-
-use crate::destination::refuse_foreign_links;
+use isobench_trust::refuse_foreign_links;
 
 /// The default folder of results.
 pub const FOLDER: &str = "isobench-results";

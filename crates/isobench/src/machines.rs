@@ -3,11 +3,12 @@
 //!
 //! Not here: what they do together (`isobench_comparison`).
 
-use std::fs;
+use std::io;
 use std::time::Duration;
 
 use isobench_comparison::{Failure, Machines, Outcome};
 use isobench_peers::{Credentials, Place, Secret, digest, refuse};
+use isobench_trust::open_to_show;
 use serde::Serialize;
 
 use crate::options::MachineOptions;
@@ -114,7 +115,7 @@ pub fn place(options: &MachineOptions) -> Outcome<Place> {
     let addresses = match &options.peers_file {
         None => options.peers.clone(),
         Some(path) => {
-            let text = fs::read_to_string(path).map_err(|error| {
+            let text = open_to_show(path).and_then(io::read_to_string).map_err(|error| {
                 Failure::setup(format!("--peers-file: could not read \"{}\": {error}", path.display()))
             })?;
             let plain = |line: &str| line.split('#').next().unwrap_or_default().trim().to_owned();

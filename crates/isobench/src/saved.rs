@@ -6,15 +6,15 @@
 pub mod tags;
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use isobench_comparison::{Failure, Outcome};
 use isobench_result::Document;
 use isobench_suggest::did_you_mean;
+use isobench_trust::{open_to_show, refuse_foreign_links};
 
-use crate::destination::refuse_foreign_links;
 use crate::latest::{self, RESULT};
 use crate::output::shown;
 
@@ -50,8 +50,12 @@ pub struct Saved {
 /// # Errors
 /// It can't be read, or isn't one; the message names the file.
 pub fn read(path: &Path) -> Outcome<Document> {
-    let bytes =
-        fs::read(path).map_err(|error| Failure::setup(format!("could not read {}: {error}", shown(path))))?;
+    let bytes = open_to_show(path)
+        .and_then(|mut file| {
+            let mut bytes = Vec::new();
+            file.read_to_end(&mut bytes).map(|_| bytes)
+        })
+        .map_err(|error| Failure::setup(format!("could not read {}: {error}", shown(path))))?;
     parse(path, &bytes)
 }
 

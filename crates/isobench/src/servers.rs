@@ -27,7 +27,7 @@ pub fn find(
     connection: &ConnectionOptions,
     database: Option<&str>,
     embedded: &EmbeddedOptions,
-    clients: usize,
+    clients: Clients,
 ) -> Outcome<(Target, Arc<Control>)> {
     find_either(connection, database, embedded, clients, false)
 }
@@ -37,7 +37,7 @@ fn find_either(
     connection: &ConnectionOptions,
     database: Option<&str>,
     embedded: &EmbeddedOptions,
-    clients: usize,
+    clients: Clients,
     follows: bool,
 ) -> Outcome<(Target, Arc<Control>)> {
     let given = connection.given(database);
@@ -63,7 +63,7 @@ fn find_either(
         say(&note);
     }
     interrupt::watch(&control)?;
-    let target = start_target(&options, &control)?;
+    let target = start_target(&options, clients.confined, &control)?;
     Ok((target, control))
 }
 
@@ -145,7 +145,7 @@ fn find_all(
     alters: bool,
 ) -> Outcome<(Placed, Vec<Target>, Arc<Control>)> {
     let design = plan.design();
-    let clients = design.most_clients();
+    let clients = Clients { number: design.most_clients(), confined: design.runs_recorded_sql() };
     let embedded = &embedded.relayed(design.is_relayed());
     let follows = design.has_faults();
     let (first, control) = find_either(connection, None, &embedded.of(&design.servers[0]), clients, follows)?;
@@ -158,7 +158,7 @@ fn find_all(
     }
     for server in &placed.design().servers[targets.len()..] {
         let options = with_room(embedded.of(server).server_options(), clients)?;
-        targets.push(start_target(&options, &control)?);
+        targets.push(start_target(&options, clients.confined, &control)?);
     }
     Ok((placed, targets, control))
 }
@@ -168,11 +168,12 @@ fn find_all(
 ///
 /// # Errors
 /// It is given and too small.
-fn with_room(mut options: ServerOptions, clients: usize) -> Outcome<ServerOptions> {
+fn with_room(mut options: ServerOptions, clients: Clients) -> Outcome<ServerOptions> {
     let given = options.settings.iter().any(|(name, _)| name.eq_ignore_ascii_case(MAX_CONNECTIONS));
-    match enough_connections(&options, clients) {
+    match enough_connections(&options, clients.number, clients.unreserved()) {
         Err(failure) if given => Err(failure),
         Err(_) => {
+            let clients = clients.number;
             let most = clients.saturating_add(OWN_CONNECTIONS);
             say(&format!(
                 "the embedded server's {MAX_CONNECTIONS} is raised to {most}, for {clients} clients and isobench's own \
@@ -185,12 +186,32 @@ fn with_room(mut options: ServerOptions, clients: usize) -> Outcome<ServerOption
     }
 }
 
+/// The clients of a server.
+#[derive(Clone, Copy)]
+pub struct Clients {
+    /// Their number.
+    pub number: usize,
+    /// What they execute was recorded, so that on an embedded server neither they nor the sessions that
+    /// make tables are a superuser's.
+    pub confined: bool,
+}
+
+impl Clients {
+    /// The number of isobench's own sessions beside them for which no connection is reserved.
+    fn unreserved(self) -> usize {
+        if self.confined { CONFINED_CONNECTIONS } else { 0 }
+    }
+}
+
 /// The setting that limits sessions.
 const MAX_CONNECTIONS: &str = "max_connections";
 
 /// Sessions besides the clients': the observer's, those that make tables, and those that
 /// PostgreSQL reserves.
 const OWN_CONNECTIONS: usize = 20;
+
+/// Those of them that aren't a superuser's where what is executed was recorded.
+const CONFINED_CONNECTIONS: usize = 5;
 
 /// Returns a note about variables of the environment that don't say where a server is, and are
 /// therefore passed over.
@@ -206,8 +227,8 @@ fn passed_over(environment: &dyn Fn(&str) -> Option<String>) -> Option<String> {
     })
 }
 
-fn start_target(options: &ServerOptions, control: &Control) -> Outcome<Target> {
-    interrupt::blame(control, Target::start(options, control.patience(), &say))
+fn start_target(options: &ServerOptions, confined: bool, control: &Control) -> Outcome<Target> {
+    interrupt::blame(control, Target::start(options, confined, control.patience(), &say))
 }
 
 /// Starts an embedded server.
@@ -288,7 +309,7 @@ mod tests {
         let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let options =
             ServerOptions { settings: settings.iter().map(owned).collect(), ..ServerOptions::default() };
-        with_room(options, clients).map(|options| options.settings)
+        with_room(options, Clients { number: clients, confined: false }).map(|options| options.settings)
     }
 
     #[test]

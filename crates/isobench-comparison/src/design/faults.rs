@@ -5,9 +5,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use isobench_pgserver::untrusted_program;
 use isobench_plan::{Fault, FaultFactor, FaultKind, Plan, StandbyMode};
 use isobench_runner::Backoff;
+use isobench_trust::untrusted_program;
 
 use super::values::{distinct, wrong};
 use crate::failure::{Failure, Outcome};

@@ -8,17 +8,24 @@ pub struct Dialect {
     /// Lines `--@` before an SQL command describe what it reads and writes. To pgbench they are
     /// comments.
     pub annotations: bool,
+    /// `\restrict` and `\unrestrict`, by which newer versions of `pg_dump` enclose a dump for psql,
+    /// are passed over.
+    pub dumps: bool,
 }
 
 impl Default for Dialect {
     /// Everything that isobench supports.
     fn default() -> Self {
-        Self { syncpipeline: true, annotations: true }
+        Self { syncpipeline: true, annotations: true, dumps: false }
     }
 }
 
 impl Dialect {
     pub(super) fn knows(self, meta_command: &str) -> bool {
         self.syncpipeline || meta_command != "syncpipeline"
+    }
+
+    pub(super) fn passes_over(self, meta_command: &str) -> bool {
+        self.dumps && matches!(meta_command, "restrict" | "unrestrict")
     }
 }

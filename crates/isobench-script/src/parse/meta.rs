@@ -40,6 +40,9 @@ const COMMANDS: [(&str, Parse); 14] = [
     ("", |reader, _| Err(reader.error("invalid command", None, None))),
 ];
 
+/// Those that run programs, which recorded scripts don't have.
+const PROGRAMS: [&str; 2] = ["shell", "setshell"];
+
 /// The text of a meta-command, its words, and its position.
 struct Reader<'a> {
     line: &'a Line<'a>,
@@ -49,18 +52,26 @@ struct Reader<'a> {
     words: Vec<Word<'a>>,
 }
 
-/// Parses the meta-command on a line; `None` if there is only a backslash.
+/// Parses the meta-command on a line; `None` if there is only a backslash, or it is passed over. In a
+/// script with the mark of `recorded` ones none runs a program.
 pub(super) fn parse_meta(
     line: &Line<'_>,
     place: Place<'_>,
     dialect: Dialect,
+    recorded: bool,
     symbols: &mut Symbols,
 ) -> Result<Option<Meta>, ParseError> {
     let mut words = line.words();
     let Some(command) = words.next() else {
         return Ok(None);
     };
+    if dialect.passes_over(command.text) {
+        return Ok(None);
+    }
     let reader = Reader { line, place, command: command.text, words: words.collect() };
+    if recorded && PROGRAMS.iter().any(|name| name.eq_ignore_ascii_case(command.text)) {
+        return Err(reader.error("a script that begins with --@ recorded runs no program", None, None));
+    }
     let takes_expression = ["set", "if", "elif"].iter().any(|name| name.eq_ignore_ascii_case(command.text));
     if !takes_expression && reader.words.len() >= MAX_WORDS {
         return Err(reader.error("too many arguments", None, None));

@@ -13,6 +13,7 @@ use std::mem;
 
 use crate::annotation::Annotation;
 use crate::error::{ParseError, ParseProblem};
+use crate::recorded::{is_mark, is_recorded};
 use crate::script::{Command, CommandKind, Script, Sql, Store};
 use crate::sql::{End, Scanned, Scanner, Statement, classify, savepoint, substitute};
 use crate::symbols::Symbols;
@@ -43,13 +44,14 @@ pub fn parse_as(
     text: &str,
     symbols: &mut Symbols,
 ) -> Result<Script, ParseError> {
+    let recorded = is_recorded(text);
     let mut lines = LineCounter { text, at: 0, line: 1 };
     let mut scanner = Scanner::new(text);
     let mut commands: Vec<Command> = Vec::new();
     loop {
         let (found, end) = scanner.command();
         let annotations = if dialect.annotations && !found.marks.is_empty() {
-            observations_of(&found, name, &mut lines, symbols)?
+            observations_of(&found, commands.is_empty(), name, &mut lines, symbols)?
         } else {
             Vec::new()
         };
@@ -65,7 +67,7 @@ pub fn parse_as(
                 let line = lines.line_of(scanner.at - 1);
                 scanner.at = meta_line.after;
                 let place = Place { file: name, line };
-                match meta::parse_meta(&meta_line, place, dialect, symbols)? {
+                match meta::parse_meta(&meta_line, place, dialect, recorded, symbols)? {
                     None => {}
                     Some(Meta::Command(kind)) => {
                         commands.push(Command { line, text: meta_line.shown().to_owned(), kind });
@@ -101,9 +103,10 @@ impl LineCounter<'_> {
     }
 }
 
-/// The lines `--@` before an SQL command.
+/// The lines `--@` before an SQL command. The mark of a recorded script may stand before the `first` one.
 fn observations_of(
     scanned: &Scanned,
+    first: bool,
     file: &str,
     lines: &mut LineCounter<'_>,
     symbols: &mut Symbols,
@@ -111,6 +114,10 @@ fn observations_of(
     let script = lines.text;
     let mut annotations = Vec::with_capacity(scanned.marks.len());
     for mark in scanned.marks.iter().copied() {
+        let text = script[mark..].split(['\n', '\r']).next().unwrap_or_default().trim_end();
+        if first && is_mark(text) && (scanned.text.is_empty() || mark < scanned.start) {
+            continue;
+        }
         let place = Place { file, line: lines.line_of(mark) };
         let misplaced = |message| Err(misplaced(place, message, None));
         if scanned.text.is_empty() {
@@ -125,7 +132,6 @@ fn observations_of(
                 "a comment --@ must be a line of its own, before the SQL command that it describes",
             );
         }
-        let text = script[mark..].split('\n').next().unwrap_or_default().trim_end();
         let annotation = parse_annotation(text, place, symbols)?;
         let same = |other: &Annotation| mem::discriminant(&other.what) == mem::discriminant(&annotation.what);
         if !annotation.what.is_recorded() && annotations.iter().any(same) {

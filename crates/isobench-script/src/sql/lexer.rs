@@ -213,24 +213,54 @@ fn number(bytes: &[u8]) -> usize {
     at
 }
 
+/// The body of a routine in a statement, whose own statements end with semicolons (`BEGIN ATOMIC … END`).
+#[derive(Default)]
+struct Body {
+    /// The words before the kind of the object: `CREATE`, `OR` and `REPLACE`.
+    leading: usize,
+    of_routine: Option<bool>,
+    blocks: usize,
+}
+
+impl Body {
+    fn pass(&mut self, word: Token<'_>) {
+        let Some(of_routine) = self.of_routine else {
+            if ["CREATE", "OR", "REPLACE"].get(self.leading).is_some_and(|next| word.is(next)) {
+                self.leading += 1;
+            } else {
+                let creates = [1, 3].contains(&self.leading);
+                self.of_routine = Some(creates && word.is_any(&["FUNCTION", "PROCEDURE"]));
+            }
+            return;
+        };
+        if of_routine && (word.is("BEGIN") || word.is("CASE") && self.blocks > 0) {
+            self.blocks += 1;
+        } else if of_routine && word.is("END") {
+            self.blocks = self.blocks.saturating_sub(1);
+        }
+    }
+}
+
 /// The statements of a text, without semicolons and blanks around them; empty ones are left out.
 pub fn statements(text: &str) -> Vec<&str> {
     let (mut found, mut from, mut at, mut depth) = (Vec::new(), 0, 0, 0_usize);
     let mut empty = true;
     let mut end = |range: std::ops::Range<usize>, empty: bool| {
         if !empty {
-            found.push(text[range].trim());
+            found.push(text[range].trim_matches(|letter: char| letter.is_ascii() && is_blank(letter as u8)));
         }
     };
+    let mut body = Body::default();
     for token in tokens(text) {
         match token.text {
             "(" => depth += 1,
             ")" => depth = depth.saturating_sub(1),
+            _ if token.kind == Kind::Word && depth == 0 => body.pass(token),
             _ => {}
         }
-        if token.text == ";" && depth == 0 {
+        if token.text == ";" && depth == 0 && body.blocks == 0 {
             end(from..at, empty);
-            (from, empty) = (at + 1, true);
+            (from, empty, body) = (at + 1, true, Body::default());
         } else {
             empty &= matches!(token.kind, Kind::Blank | Kind::Comment);
         }
@@ -313,6 +343,9 @@ mod tests {
             ["BEGIN", "SELECT ';'", "/* ; */ COMMIT"]
         );
         assert_eq!(statements(" ; -- nothing"), Vec::<&str>::new());
+        let routine = "CREATE OR REPLACE FUNCTION f() RETURNS int BEGIN ATOMIC SELECT CASE WHEN true THEN 1 END; SELECT 2; END";
+        assert_eq!(statements(&format!("{routine}; BEGIN; END;")), [routine, "BEGIN", "END"]);
+        assert_eq!(statements("SELECT 1 -- a\r; SELECT '\u{a0}'"), ["SELECT 1 -- a", "SELECT '\u{a0}'"]);
     }
 
     proptest! {

@@ -127,7 +127,7 @@ impl<'a> Scanner<'a> {
         match first {
             b'\'' => self.at += string(rest.as_bytes(), 0, false).0,
             b'"' => self.at += 1 + rest[1..].find('"').map_or(rest.len() - 1, |end| end + 1),
-            b'-' if rest.starts_with("--") => self.at += rest.find('\n').unwrap_or(rest.len()),
+            b'-' if rest.starts_with("--") => self.at += rest.find(['\n', '\r']).unwrap_or(rest.len()),
             b'/' if rest.starts_with("/*") => self.at += block_comment(rest.as_bytes()).0,
             b'$' => self.at += dollar(rest),
             b':' => self.at += colon(rest),

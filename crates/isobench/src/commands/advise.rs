@@ -10,7 +10,6 @@ mod twice;
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
@@ -80,7 +79,7 @@ pub fn advise(options: &AdviseOptions) -> Outcome {
 fn read_file(path: &Path) -> Outcome<AdviceFile> {
     let wrong =
         |error: &dyn std::fmt::Display| Failure::setup(format!("--check: {}: {error}", path.display()));
-    let text = fs::read_to_string(path).map_err(|error| wrong(&error))?;
+    let text = isobench_trust::read_to_string(path).map_err(|error| wrong(&error))?;
     AdviceFile::read(&text).map_err(|error| wrong(&error))
 }
 

@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use isobench_comparison::{Failure, Outcome};
 use isobench_report::servers;
 use isobench_result::{Document, ServerMatrix, Submitted, objections};
+use isobench_trust::refuse_foreign_links;
 
-use crate::destination::{Kind, check_file, refuse_foreign_links};
+use crate::destination::{Kind, check_file};
 use crate::options::{CheckResultOptions, MatrixOptions};
 use crate::output::{self, is_stream, say, shown};
 use crate::saved::read;

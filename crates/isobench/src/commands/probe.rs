@@ -1,7 +1,6 @@
 //! `isobench probe`: the anomalies that each level permits, or the output of PostgreSQL's isolation
 //! tester.
 
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +19,7 @@ use isobench_runner::{Control, Urgency};
 
 use crate::options::{EmbeddedOptions, ProbeOptions};
 use crate::output::{self, say};
-use crate::servers::{find, named_server};
+use crate::servers::{Clients, find, named_server};
 use isobench_comparison::interleavings::{Attempt, Extent, tried};
 use isobench_comparison::refusal;
 use isobench_comparison::{Condition, Failure, Outcome, Sources, Target};
@@ -31,6 +30,9 @@ const SESSIONS: usize = 8;
 
 /// The form of what was found of scripts, in JSON.
 const FORMAT: &str = "isobench/interleavings";
+
+/// The line of a specification whose SQL was recorded, as that of scripts.
+const RECORDED_SPEC: &str = "# --@ recorded\n";
 
 /// The levels at which scripts are tried by default: those that PostgreSQL tells apart.
 const TRIED: [Level; 3] = [Level::ReadCommitted, Level::RepeatableRead, Level::Serializable];
@@ -51,9 +53,13 @@ pub fn probe(options: &ProbeOptions) -> Outcome {
             "--allocation: needs scripts to try: --file with --setup, --builtin or --workload",
         ));
     }
-    let specs = options.spec.iter().map(|path| read(path)).collect::<Outcome<Vec<Spec>>>()?;
+    let read = options.spec.iter().map(|path| read(path)).collect::<Outcome<Vec<(Spec, bool)>>>()?;
+    let of_specs = read.iter().any(|(_, recorded)| *recorded);
+    let specs: Vec<Spec> = read.into_iter().map(|(spec, _)| spec).collect();
     let embedded = embedded(options, specs.is_empty())?;
-    let (mut target, control) = find(&options.connection, None, &embedded, SESSIONS)?;
+    let confined = of_specs || attempt.as_ref().is_some_and(Attempt::runs_recorded_sql);
+    let clients = Clients { number: SESSIONS, confined };
+    let (mut target, control) = find(&options.connection, None, &embedded, clients)?;
     if target.standby {
         return Err(refusal(&target.place(), "probing takes transactions that write"));
     }
@@ -132,7 +138,8 @@ fn replay(attempt: &Attempt, found: &Found, path: &Path) -> Outcome {
     })?;
     let file = path.display();
     let levels = allocation.level().map_or_else(String::new, |level| format!(" --levels '{level}'"));
-    output::save(path, &format!("# isobench probe --spec {file}{levels}\n{spec}"))
+    let mark = if attempt.runs_recorded_sql() { RECORDED_SPEC } else { "" };
+    output::save(path, &format!("# isobench probe --spec {file}{levels}\n{mark}{spec}"))
 }
 
 /// What was found: a line for each level, the wrong outcomes step by step, and what wasn't tried.
@@ -161,11 +168,15 @@ fn in_json(levels: &[(String, Tried)]) -> String {
     )
 }
 
-fn read(path: &Path) -> Outcome<Spec> {
+/// A specification, and whether its SQL was recorded.
+fn read(path: &Path) -> Outcome<(Spec, bool)> {
     let file = path.display().to_string();
-    let text = fs::read_to_string(path)
+    let text = isobench_trust::read_to_string(path)
         .map_err(|error| Failure::setup(format!("--spec: could not read \"{file}\": {error}")))?;
-    Spec::parse(&file, &text).map_err(|error| Failure::setup(format!("--spec: {error}")))
+    let recorded =
+        text.lines().take_while(|line| line.starts_with('#')).any(|line| line == RECORDED_SPEC.trim());
+    let spec = Spec::parse(&file, &text).map_err(|error| Failure::setup(format!("--spec: {error}")))?;
+    Ok((spec, recorded))
 }
 
 /// Returns the embedded server's options: by default with few connections, if that saves time.

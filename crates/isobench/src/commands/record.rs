@@ -14,15 +14,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use isobench_comparison::{Failure, Outcome};
-use isobench_pgserver::untrusted_folder;
 use isobench_pgwire::{ConnectOptions, TargetSessionAttrs};
 use isobench_record::{Listener, Recorder, Settings, Summary, from_logs, lends_identity};
+use isobench_trust::{open_to_show, refuse_foreign_links, untrusted_folder};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 use rustix::fs::Mode;
 use rustix::process::umask;
 use signal_hook::iterator::Signals;
 
-use crate::destination::refuse_foreign_links;
 use crate::interrupt;
 use crate::options::RecordOptions;
 use crate::output::{say, shown};
@@ -114,7 +113,7 @@ fn sentence(summary: &Summary, path: &Path) -> String {
 fn convert(options: &RecordOptions) -> Outcome {
     let mut inputs = Vec::new();
     for path in &options.from_log {
-        let file = File::open(path).map_err(|error| {
+        let file = open_to_show(path).map_err(|error| {
             Failure::setup(format!("--from-log: could not read {}: {error}", shown(path)))
         })?;
         inputs.push((shown(path), file));

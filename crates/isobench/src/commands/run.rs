@@ -37,7 +37,7 @@ use crate::machines;
 use crate::monitor::{self, Follower, Monitor};
 use crate::options::RunOptions;
 use crate::output::{self, is_stream, say};
-use crate::servers;
+use crate::servers::{self, Clients};
 use crate::summary::Account;
 use settings::RunSettings;
 
@@ -108,13 +108,22 @@ fn meet(options: &RunOptions, settings: &RunSettings) -> Outcome<Option<Machines
     machines::meet(&options.machines, named, options.client, &(settings, sources.planned("")))
 }
 
+/// The clients of the run.
+fn clients(options: &RunOptions, settings: &RunSettings) -> Clients {
+    Clients { number: options.client, confined: settings.sources.are_recorded() }
+}
+
 /// Takes part in the run that rank 0 makes.
 ///
 /// # Errors
 /// The server can't be reached, or the run ends early.
 fn take_part(options: &RunOptions, settings: &RunSettings, machines: &Machines) -> Outcome {
-    let (target, control) =
-        servers::find(&options.connection, options.database.as_deref(), &options.embedded, options.client)?;
+    let (target, control) = servers::find(
+        &options.connection,
+        options.database.as_deref(),
+        &options.embedded,
+        clients(options, settings),
+    )?;
     let checked = settings.sources.checked().is_some();
     let scale = match options.scale {
         _ if settings.sources.has_builtin() && !checked => target.scale()?,
@@ -147,8 +156,12 @@ fn lead(options: &RunOptions, settings: &RunSettings, machines: Option<&Machines
     let named = servers::names_server(&options.connection) || options.database.is_some();
     let needed = options.observe.server_setting().filter(|_| !named);
     let embedded = options.embedded.with(needed.as_slice());
-    let (target, control) =
-        servers::find(&options.connection, options.database.as_deref(), &embedded, options.client)?;
+    let (target, control) = servers::find(
+        &options.connection,
+        options.database.as_deref(),
+        &embedded,
+        clients(options, settings),
+    )?;
     if settings.level.is_some() {
         target.require_sessions()?;
     }

@@ -2,13 +2,14 @@
 //!
 //! Not here: how scripts are made (`isobench_replay`), and the capture's format (`isobench_capture`).
 
+mod before;
 mod check;
 mod execution;
 mod fitting;
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, BufReader, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -91,7 +92,7 @@ pub fn plan_of(
                 "\"{place}\" {why}: move it away, or use it as it is by --plan {place}/{PLAN}"
             )));
         }
-        require_own(&folder)?;
+        before::require_as_made(&folder, &plan)?;
         say(&format!("using the scripts in {place}, which were made before"));
         say_claim(Some(&plan));
         return Ok(Some(plan));
@@ -169,7 +170,7 @@ fn recorded(path: &Path) -> Outcome<Recorded> {
     if is_stream(path) {
         return read(io::stdin().lock()).map_err(|error| wrong(&error));
     }
-    let file = File::open(path).map_err(|error| {
+    let file = isobench_trust::open(path).map_err(|error| {
         Failure::setup(format!("could not open capture \"{shown}\": {error}{}", remedy(path)))
     })?;
     read(BufReader::new(file)).map_err(|error| wrong(&error))
@@ -179,20 +180,6 @@ fn recorded(path: &Path) -> Outcome<Recorded> {
 fn remedy(path: &Path) -> String {
     let is_script = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("sql"));
     if is_script { format!("; a script is named by -f: -f {}", path.display()) } else { String::new() }
-}
-
-/// Refuses a folder whose scripts somebody else may have written: they can run programs.
-fn require_own(folder: &Path) -> Outcome {
-    let own = fs::symlink_metadata(folder).is_ok_and(|found| {
-        found.is_dir() && found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o022 == 0
-    });
-    let shown = folder.display();
-    own.then_some(()).ok_or_else(|| {
-        Failure::setup(format!(
-            "\"{shown}\" isn't yours alone to write, and its scripts would be executed: look at them, and use them by \
-             --plan {shown}/{PLAN}, or move it away"
-        ))
-    })
 }
 
 /// Refuses a folder that has something in it.
@@ -223,7 +210,7 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
 
 fn tables(wanted: &Wanted<'_>) -> Outcome<Tables> {
     if let Some(path) = wanted.setup {
-        let text = fs::read_to_string(path).map_err(|error| {
+        let text = isobench_trust::read_to_string(path).map_err(|error| {
             Failure::setup(format!("--setup: could not read \"{}\": {error}", path.display()))
         })?;
         return Ok(Tables::Setup(text));
@@ -263,10 +250,12 @@ fn dump(conninfo: &str, limit: u64) -> Outcome<String> {
     say(&format!("copying {} by pg_dump ({size} MB)", server.describe()));
     let arguments = ["--no-owner", "--no-privileges", "--no-comments", "--inserts", "--rows-per-insert=500"];
     let session = std::env::var("PGOPTIONS").unwrap_or_default();
+    // What is executed of the dump has backslashes as the SQL standard has them.
+    let settings = "-c default_transaction_read_only=on -c standard_conforming_strings=on";
     let output = Command::new("pg_dump")
         .args(arguments)
         .arg(format!("--dbname={conninfo}"))
-        .env("PGOPTIONS", format!("{session} -c default_transaction_read_only=on"))
+        .env("PGOPTIONS", format!("{session} {settings}"))
         .stdin(Stdio::null())
         .output()
         .map_err(|error| wrong(&format!("could not run pg_dump: {error}")))?;

@@ -9,10 +9,11 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use isobench_comparison::{Failure, Outcome};
+use isobench_trust::{open_to_show, refuse_foreign_links};
 use serde::{Deserialize, Serialize};
 
 use super::is_reserved;
-use crate::destination::{Kind, TAGS_FORMAT, check_file, refuse_foreign_links};
+use crate::destination::{Kind, TAGS_FORMAT, check_file};
 use crate::output::{self, shown};
 
 /// The name of the file.
@@ -49,8 +50,8 @@ pub fn read(result: &Path) -> Outcome<Vec<String>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(failure(&error)),
     }
-    let bytes = fs::read(&path).map_err(|error| failure(&error))?;
-    parse(&bytes).map_err(|why| failure(&why))
+    let text = open_to_show(&path).and_then(io::read_to_string).map_err(|error| failure(&error))?;
+    parse(text.as_bytes()).map_err(|why| failure(&why))
 }
 
 /// Reads tags from the bytes of a file.

@@ -63,5 +63,6 @@ mod standby;
 mod strategies;
 mod support;
 mod tpcc;
+mod trust;
 mod usage;
 mod workloads_command;

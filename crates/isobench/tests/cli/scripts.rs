@@ -90,7 +90,7 @@ fn what_cannot_be_made_is_refused_and_nothing_is_written() {
     tape.send(1, "DELETE FROM t WHERE v = 1", Vec::new(), vec![done("DELETE 0")], 'I');
     fs::write(s.file("broken.capture"), [&tape.into_bytes()[..], b"{\"state"].concat()).expect("a capture");
     s.run(&words("scripts broken.capture -o out --no-check")).expect(0).prints(&["The capture breaks off"]);
-    assert!(s.read("out/setup.sql").starts_with("CREATE TABLE t (v int);\n"));
+    assert!(s.read("out/setup.sql").contains("\nCREATE TABLE t (v int);\n"));
     s.assert_clean();
 }
 

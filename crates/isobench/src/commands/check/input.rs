@@ -1,13 +1,13 @@
 //! Opens a history: detects its format, and reads it unless it is a recording to be checked while
 //! it is read.
 
-use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
 use std::path::Path;
 
 use isobench_isolation::History;
 use isobench_isolation::history::binary;
 use isobench_isolation::history::{Format, FormatError, beginning};
+use isobench_trust::open_to_show;
 
 use crate::options::{CheckOptions, Found};
 use crate::output::{is_stream, shown};
@@ -63,7 +63,7 @@ pub fn failure(name: &str, error: &FormatError, options: &CheckOptions) -> Failu
 }
 
 fn reader(path: &Path) -> io::Result<Box<dyn Read>> {
-    Ok(if is_stream(path) { Box::new(io::stdin().lock()) } else { Box::new(File::open(path)?) })
+    Ok(if is_stream(path) { Box::new(io::stdin().lock()) } else { Box::new(open_to_show(path)?) })
 }
 
 fn find(start: &[u8], asked: Option<Found>) -> Result<Format, &'static str> {

@@ -7,6 +7,7 @@ use std::time::Instant;
 use isobench_comparison::{Failure, Machines, Outcome};
 use isobench_isolation::check::{CheckedRecording, check_recording_together};
 use isobench_isolation::history::{Format, beginning};
+use isobench_trust::open_to_show;
 
 use super::input::failure;
 use super::{Checked, Results, asked};
@@ -76,7 +77,7 @@ fn open(options: &CheckOptions) -> Outcome<(&Path, File)> {
             "--convert takes the whole history, and with --peers each machine has a share",
         ));
     }
-    let mut file = File::open(path).map_err(|error| failure(&name, &error.into(), options))?;
+    let mut file = open_to_show(path).map_err(|error| failure(&name, &error.into(), options))?;
     let start = beginning(&mut file).map_err(|error| failure(&name, &error.into(), options))?;
     let binary = match options.format {
         Some(Found::Given(format)) => format == Format::Binary,

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
-use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
 use isobench_capture::{Closed, Header, Opened, Reader, Record, Source, Statement};
 use isobench_comparison::{Failure, Outcome};
 use isobench_record::pattern;
+use isobench_trust::open_to_show;
 
 use crate::output::{print, shown};
 
@@ -47,7 +47,7 @@ struct Seen {
 /// It can't be read, or isn't one.
 pub(super) fn show(path: &Path) -> Outcome {
     let wrong = |error: &dyn std::fmt::Display| Failure::setup(format!("{}: {error}", shown(path)));
-    let file = File::open(path).map_err(|error| wrong(&error))?;
+    let file = open_to_show(path).map_err(|error| wrong(&error))?;
     let mut reader = Reader::begin(BufReader::new(file)).map_err(|error| wrong(&error))?;
     let mut contents = Contents::default();
     while let Some(record) = reader.next_record().map_err(|error| wrong(&error))? {

@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 use isobench_comparison::{Failure, Outcome};
 use isobench_parquet::{ExportError, TransactionsFile, write_rounds, write_series};
 use isobench_result::{Document, Place, RecordedHistory, rounds};
+use isobench_trust::open_to_show;
 use tempfile::NamedTempFile;
 
-use crate::destination::{Kind, check_file, check_folder, refuse_foreign_links};
+use crate::destination::{Kind, check_file, check_folder};
 use crate::output;
 
 const ROUNDS: &str = "rounds.parquet";
@@ -107,7 +108,7 @@ fn transactions(recordings: &[Recorded<'_>], output: &File) -> Outcome<u64> {
     let mut table = TransactionsFile::new(output).map_err(unwritable)?;
     for Recorded { place, path } in recordings {
         let shown = path.display();
-        let file = refuse_foreign_links(path).and_then(|()| File::open(path));
+        let file = open_to_show(path);
         let file = file.map_err(|error| {
             Failure::setup(format!("--transactions: could not read \"{shown}\": {error}"))
         })?;

@@ -11,10 +11,11 @@ use std::path::Path;
 
 use isobench_comparison::{Failure, Outcome};
 use isobench_result::Document;
+use isobench_trust::refuse_foreign_links;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, fstat, openat, statat, unlinkat};
 
-use crate::destination::{HEAD, Kind, refuse_foreign_links};
+use crate::destination::{HEAD, Kind};
 use crate::latest::RESULT;
 use crate::options::PruneOptions;
 use crate::output::{self, shown};

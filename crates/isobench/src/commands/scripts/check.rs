@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::thread;
 
-use isobench_comparison::{Failure, Outcome};
+use isobench_comparison::{Failure, Outcome, confined};
 use isobench_pgserver::Server;
 use isobench_pgwire::{ConnectOptions, Connection, Host};
 use isobench_replay::{Expected, Folder};
-use isobench_script::{CommandKind, Script, Symbols, parse};
+use isobench_script::{Script, Symbols, parse, sql_statements};
+use isobench_trust::open_to_show;
 use serde::{Deserialize, Serialize};
 
 use super::execution::{Why, carry_out};
@@ -62,7 +63,7 @@ impl Checked {
 
     /// The outcome of the scripts in a folder, if they were checked.
     pub fn read(folder: &Path) -> Option<Checked> {
-        serde_json::from_str(&std::fs::read_to_string(folder.join(FILE)).ok()?).ok()
+        serde_json::from_reader(open_to_show(&folder.join(FILE)).ok()?).ok()
     }
 
     /// The outcome in words.
@@ -138,12 +139,13 @@ pub fn check(folder: &mut Folder, path: &Path, embedded: &EmbeddedOptions) -> Ou
 }
 
 fn replay(folder: &mut Folder, path: &Path, server: &Server) -> Outcome<Checked> {
-    let open = || -> Outcome<Connection> {
-        let host = Host::unix(server.socket_dir(), server.port());
-        let mut options = ConnectOptions::new(host, server.user(), server.database());
-        options.password = server.password().map(Into::into);
-        Connection::open(&options).map_err(Failure::setup)
-    };
+    let host = Host::unix(server.socket_dir(), server.port());
+    let options = ConnectOptions::new(host, server.user(), server.database());
+    let mut superuser = Connection::open(&options).map_err(Failure::setup)?;
+    confined::make_role(&mut superuser).map_err(Failure::setup)?;
+    superuser.close();
+    let options = confined::as_role(&options);
+    let open = || Connection::open(&options).map_err(Failure::setup);
     let mut connection = open()?;
     make_tables(&mut connection, folder, path)?;
     let mut scripts = Vec::new();
@@ -195,12 +197,11 @@ fn text<'f>(folder: &'f Folder, wanted: &str) -> &'f str {
 
 fn make_tables(connection: &mut Connection, folder: &Folder, path: &Path) -> Outcome {
     let setup = path.join("setup.sql").display().to_string();
-    let made = parse(&setup, text(folder, "setup.sql"), &mut Symbols::new())
+    let statements = sql_statements(&setup, text(folder, "setup.sql"))
         .map_err(|error| Failure::setup(format!("--setup: {error}")))?;
-    for command in &made.commands {
-        let CommandKind::Sql(sql) = &command.kind else { continue };
-        connection.execute(&sql.as_written()).map_err(|error| {
-            Failure::setup(format!("{setup}:{}: {error}; --no-check doesn't make the tables", command.line))
+    for (line, statement) in statements {
+        connection.execute(&statement).map_err(|error| {
+            Failure::setup(format!("{setup}:{line}: {error}; --no-check doesn't make the tables"))
         })?;
     }
     Ok(())

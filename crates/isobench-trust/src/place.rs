@@ -20,11 +20,11 @@ const PASSABLE: u32 = 0o011;
 /// The bit of a mode that protects users' files from each other in a folder writable by all.
 const STICKY: u32 = 0o1000;
 /// The maximum number of links in a path, as in Linux; more are taken for a circle.
-const MOST_LINKS: usize = 40;
+pub(crate) const MOST_LINKS: usize = 40;
 
 /// The reason that a place isn't used.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum PlaceError {
+pub enum PlaceError {
     /// Other users could change its contents; the text has the users or the folder.
     #[error("{0}")]
     Unsafe(String),
@@ -44,12 +44,18 @@ impl From<PlaceError> for io::Error {
 
 /// The real path of an existing folder that other users can't replace; files in it may belong to
 /// others (`/tmp`).
-pub(crate) fn safe_place(path: &Path) -> Result<PathBuf, PlaceError> {
+///
+/// # Errors
+/// Others can replace it, or it can't be examined.
+pub fn safe_place(path: &Path) -> Result<PathBuf, PlaceError> {
     walk(path).map(|way| way.real)
 }
 
 /// The real path of an existing folder whose entries other users can't create, remove or replace.
-pub(crate) fn safe_folder(path: &Path) -> Result<PathBuf, PlaceError> {
+///
+/// # Errors
+/// Others can, or it can't be examined.
+pub fn safe_folder(path: &Path) -> Result<PathBuf, PlaceError> {
     let way = walk(path)?;
     let closed = way.private || is_closed(&fs::symlink_metadata(&way.real)?);
     if closed { Ok(way.real) } else { Err(writable(&way.real)) }
@@ -86,12 +92,12 @@ pub fn untrusted_folder(folder: &Path) -> Option<String> {
 }
 
 /// A path that was found to be safe.
-struct CheckedPath {
+pub(crate) struct CheckedPath {
     /// The real path so far.
-    real: PathBuf,
+    pub real: PathBuf,
     /// True if other users can't pass through one of its folders, so that the modes below are
     /// irrelevant.
-    private: bool,
+    pub private: bool,
 }
 
 impl CheckedPath {
@@ -111,7 +117,8 @@ impl CheckedPath {
     }
 }
 
-fn walk(path: &Path) -> Result<CheckedPath, PlaceError> {
+/// Follows a path from `/`, through links.
+pub(crate) fn walk(path: &Path) -> Result<CheckedPath, PlaceError> {
     let mut way = CheckedPath::start();
     let mut rest = components(&std::path::absolute(path)?);
     let mut links = 0;
@@ -144,7 +151,7 @@ fn walk(path: &Path) -> Result<CheckedPath, PlaceError> {
 }
 
 /// True for a folder (not a link to one) that is the caller's and isn't writable by other users.
-pub(crate) fn is_own_folder(meta: &Metadata) -> bool {
+pub fn is_own_folder(meta: &Metadata) -> bool {
     meta.is_dir() && meta.uid() == rustix::process::geteuid().as_raw() && is_closed(meta)
 }
 
@@ -159,8 +166,14 @@ fn is_closed(meta: &Metadata) -> bool {
 
 /// True for users who can do anything here anyway: the caller, root, and the owner of `/`, who in
 /// some containers is root under another number.
-fn is_trusted(uid: u32) -> io::Result<bool> {
+pub(crate) fn is_trusted(uid: u32) -> io::Result<bool> {
     Ok(uid == 0 || uid == rustix::process::geteuid().as_raw() || uid == fs::symlink_metadata("/")?.uid())
+}
+
+/// True for a file that others than its owner can write. Only root is in its group.
+pub(crate) fn is_open_file(meta: &Metadata) -> bool {
+    let others = if meta.gid() == 0 { 0o002 } else { WRITABLE };
+    meta.mode() & others != 0
 }
 
 fn writable(path: &Path) -> PlaceError {
@@ -169,7 +182,10 @@ fn writable(path: &Path) -> PlaceError {
 
 /// Opens a file that may come from another user: only a regular file, without following links or
 /// waiting for a pipe. Its folder must be a safe place.
-pub(crate) fn open_plain(path: &Path) -> io::Result<File> {
+///
+/// # Errors
+/// It is no such file, or can't be opened.
+pub fn open_plain(path: &Path) -> io::Result<File> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is no plain file")) }
