@@ -545,8 +545,8 @@ impl<'a> CellMeasurer<'a> {
             Recorded::Nothing => self.as_written.get(&place).and_then(AsWritten::first),
             Recorded::Rows(_) | Recorded::Annotations => None,
         });
-        let (mut statements, carried) = match recorded {
-            Recorded::Rows(seen) => (seen.report(), seen.carried()),
+        let (mut statements, carried, proved) = match recorded {
+            Recorded::Rows(seen) => (seen.report(), seen.carried(), seen.proved.clone()),
             Recorded::Annotations | Recorded::Nothing => Default::default(),
         };
         for statement in &mut statements {
@@ -554,7 +554,8 @@ impl<'a> CellMeasurer<'a> {
         }
         let known = !statements.is_empty() || prevented.is_some();
         let strategy = work.strategy.clone();
-        known.then(|| Observation { workload: work.sources.name(), strategy, statements, prevented, carried })
+        let workload = work.sources.name();
+        known.then(|| Observation { workload, strategy, statements, prevented, carried, proved })
     }
 
     /// The server of a cell.

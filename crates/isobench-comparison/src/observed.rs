@@ -10,12 +10,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use isobench_database::wal::{WalError, WalOptions, WalPlugin, WalReader, WalWrite, WalWriteKind, key_text};
+use isobench_isolation::Level;
 use isobench_isolation::observed::{
     CommittedChange, CommittedTransaction, CommittedWrite, CommittedWrites, KeyForm, ObservedDescription,
     ObservedTable,
 };
 use isobench_observation::{
-    Catalog, Dark, Flows, Forms, Observed, SeenStatement, StatementPlace, observe_except,
+    Catalog, Dark, Flows, Forms, Observed, SeenStatement, StatementPlace, observe_except, proved_levels,
 };
 use isobench_plan::Observe;
 use isobench_result as report;
@@ -91,6 +92,8 @@ pub struct SeenWorkload {
     statements: Vec<SeenStatement>,
     /// The flow of values through the scripts.
     flows: Flows,
+    /// The levels at which the scripts are proved to be safe together.
+    pub proved: Vec<Level>,
     /// The statements that are sent differently, in both forms.
     pub forms: Vec<Forms>,
     /// The statements that could be, and are sent as written.
@@ -165,6 +168,8 @@ pub fn recorded(
     if !(seen || by_snapshots && !observed.statements.is_empty()) || annotates_the_dark(&mix) {
         return by_annotations;
     }
+    let as_written: Vec<Script> = scripts(&workload.mix).cloned().collect();
+    let proved = proved_levels(&as_written, &workload.symbols, seen_by.catalog);
     workload.mix = mix;
     let shown = observed.tables.len();
     let mut tables = observed.tables;
@@ -189,6 +194,7 @@ pub fn recorded(
     Recorded::Rows(Box::new(SeenWorkload {
         description,
         statements: observed.statements,
+        proved,
         flows,
         forms: observed.forms,
         as_written: seen_by.as_written.clone(),
@@ -441,6 +447,7 @@ pub fn preview(
             statements: statements(&observed.statements, &flows),
             prevented: None,
             carried: carried(&flows),
+            proved: Vec::new(),
         },
         sent: sent(&mix),
         recorded: match by {

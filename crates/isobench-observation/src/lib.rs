@@ -31,6 +31,7 @@ mod dark;
 mod flow;
 mod forms;
 mod plan;
+mod proof;
 mod reach;
 mod render;
 mod statement;
@@ -53,6 +54,7 @@ pub use flow::{Carried, Flows, StatementPlace};
 pub use forms::Forms;
 use forms::between;
 pub use plan::{Plans, Query};
+pub use proof::proved_levels;
 pub use reach::{Reach, reach, writes_public};
 use render::{Renderer, Tables, elsewhere, key_text, mentioned};
 use statement::{

@@ -4,7 +4,8 @@
 
 use crate::document::{Cell, Document, Observation, ObservedStatement};
 use crate::numbers::{count, counted};
-use crate::words::{capital, distinct};
+use crate::words::{capital, distinct, enumerated};
+use isobench_isolation::Level;
 use isobench_plan::Observe;
 
 /// Something that wasn't seen, and the statements that it is true of.
@@ -163,6 +164,29 @@ pub fn cleared(document: &Document) -> Vec<String> {
         })
     };
     document.cells.iter().filter_map(said).collect()
+}
+
+/// Says for which levels it is proved that what wasn't seen can't matter; without a full stop, `None` where
+/// all was seen or nothing is proved.
+pub fn proved(document: &Document) -> Option<String> {
+    let matters = |statement: &&ObservedStatement| {
+        statement.matters.is_some() || statement.matters_if_unsearched.is_some()
+    };
+    let of = |observation: &Observation| {
+        let places: Vec<String> = observation.statements.iter().filter(matters).map(place).collect();
+        let levels: Vec<String> = observation.proved.iter().map(Level::to_string).collect();
+        let said = || {
+            format!(
+                "at {} the scripts are proved to be safe if nothing else writes their tables, so what wasn't seen of \
+                 {} can't matter there",
+                enumerated(&levels),
+                enumerated(&places)
+            )
+        };
+        (!places.is_empty() && !levels.is_empty()).then(said)
+    };
+    let said = distinct(document.observations.iter().filter_map(of));
+    (!said.is_empty()).then(|| said.join("; "))
 }
 
 /// Sentences that differ in their numbers only.

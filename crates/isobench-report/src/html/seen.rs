@@ -8,7 +8,7 @@ use super::part::{fit, scrolling};
 use super::scripts::one_line;
 use isobench_result::document::{AnomalyFound, Document, Observation, ObservedRows, ObservedStatement};
 use isobench_result::numbers::{count, counted};
-use isobench_result::seen::{cleared, cut, name, of_step, place, plain, prevented};
+use isobench_result::seen::{cleared, cut, name, of_step, place, plain, prevented, proved};
 use isobench_result::words::capital;
 
 /// The most letters of a statement that are shown before it is opened.
@@ -29,7 +29,9 @@ pub fn body(document: &Document) -> Markup {
             div class="level" {
                 h3 { "What was seen of the statements" }
                 @for observation in &document.observations { (observed(document, observation)) }
-                @for sentence in cleared(document) { p { (capital(&sentence)) "." } }
+                @for sentence in cleared(document).into_iter().chain(proved(document)) {
+                    p { (capital(&sentence)) "." }
+                }
             }
         }
     }

@@ -5,7 +5,7 @@
 
 use isobench_result::document::{Document, Observation};
 use isobench_result::numbers::{count, counted};
-use isobench_result::seen::{Dark, blind, cut, dark, name, prevented};
+use isobench_result::seen::{Dark, blind, cut, dark, name, prevented, proved};
 use isobench_result::words::capital;
 
 /// The most kinds of dark spots in a terminal, and the most letters of each.
@@ -23,6 +23,7 @@ pub fn briefly(document: &Document) -> Vec<String> {
     let mut paragraphs: Vec<String> = seen(document, &all, "", FEW).into_iter().collect();
     paragraphs.extend(all.iter().filter_map(|observation| unseen(document, observation)));
     paragraphs.extend(cleared(document));
+    paragraphs.extend(proved(document).map(|sentence| capital(&sentence) + "."));
     paragraphs
 }
 
@@ -35,6 +36,7 @@ pub fn fully(document: &Document) -> Vec<String> {
         paragraphs.extend(unseen(document, observation));
     }
     paragraphs.extend(cleared(document));
+    paragraphs.extend(proved(document).map(|sentence| capital(&sentence) + "."));
     let blind: Vec<String> = blind(&document.cells).iter().map(|sentence| capital(sentence) + ".").collect();
     if !blind.is_empty() {
         paragraphs.push(format!("What the check couldn't see: {}", blind.join(" ")));

@@ -246,9 +246,12 @@ fn not_seen<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
             && matches!(candidate.safety, SafetyEvidence::Unseen(_))
     });
     sentences.extend(serializable.map(|candidate| {
+        let name = capital(&candidate.name);
+        if candidate.held() {
+            return format!("{name} forbids every anomaly, which couldn't be checked here; the conditions held.");
+        }
         format!(
-            "{} forbids every anomaly, which couldn't be checked here; a condition on the tables (--invariant) can be.",
-            capital(&candidate.name)
+            "{name} forbids every anomaly, which couldn't be checked here; a condition on the tables (--invariant) can be."
         )
     }));
     sentences.extend(costs(evidence, &evidence.candidates[0]));

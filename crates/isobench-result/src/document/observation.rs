@@ -1,5 +1,6 @@
 //! What was seen of the transactions, statement by statement: the fields.
 
+use isobench_isolation::Level;
 use serde::{Deserialize, Serialize};
 
 /// How the transactions of a workload's scripts were observed, and what stayed dark.
@@ -20,6 +21,10 @@ pub struct Observation {
     /// Values that are read in one transaction and written in another.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub carried: Vec<CarriedValue>,
+    /// The levels at which these scripts are proved to be safe together, if nothing else writes their
+    /// tables: what isn't seen of their statements can't matter there.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub proved: Vec<Level>,
 }
 
 /// A value that a statement reads in one transaction, and another one writes in a later transaction of

@@ -23,7 +23,9 @@ pub(super) fn with_limits(document: &Document, cell: &Cell, verdict: VerdictSumm
         .flat_map(|observation| &observation.carried)
         .map(|value| format!("{} writes what {} read in another transaction", value.written, value.read));
     let clear = verdict.cleared.as_ref().is_some_and(ClearedTransactions::is_all);
-    let unseen = unseen.filter(|_| !clear);
+    let level = cell.level.asked().and_then(|asked| asked.level());
+    let proved = own().any(|observation| level.is_some_and(|level| observation.proved.contains(&level)));
+    let unseen = unseen.filter(|_| !clear && !proved);
     VerdictSummary { unseen: distinct(unseen), carried: distinct(carried), ..verdict }
 }
 
@@ -43,7 +45,7 @@ pub fn lost_between(rounds: &[Round]) -> u64 {
 mod tests {
     use std::time::Duration;
 
-    use isobench_isolation::EffectiveLevel;
+    use isobench_isolation::{EffectiveLevel, Level};
     use isobench_stats::{LatencyHistogram, Ledger};
 
     use super::*;
@@ -89,6 +91,14 @@ mod tests {
             assert_eq!(found.unseen.len(), unseen, "{:?}", found.unseen);
         }
         document.observations[0].statements.pop();
+        document.observations.truncate(1);
+        document.observations[0].proved = vec![Level::ReadCommitted];
+        for (level, unseen) in [(Some(Level::ReadCommitted), 0), (Some(Level::RepeatableRead), 1), (None, 1)]
+        {
+            let cell = Cell::new("a", CellLevel::new(level, EffectiveLevel::Unknown));
+            let found = with_limits(&document, &cell, VerdictSummary::default());
+            assert_eq!((found.unseen.len(), found.carried.len()), (unseen, 1), "{level:?}");
+        }
         for (cleared, why_not, unseen) in [(3, None, 0), (2, None, 1), (3, Some("the log wasn't read"), 1)] {
             let why_not = why_not.map(str::to_owned);
             let cleared = Some(ClearedTransactions { dark: 3, cleared, why_not });

@@ -367,6 +367,7 @@ fn seen(settings: &RunSettings, recorded: &Recorded) -> Option<Observation> {
         workload: settings.sources.name(),
         statements: seen.report(),
         carried: seen.carried(),
+        proved: seen.proved.clone(),
         ..Observation::default()
     })
 }

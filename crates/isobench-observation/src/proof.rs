@@ -1,0 +1,31 @@
+//! The levels at which scripts are proved to be safe together, by the robustness of their templates.
+
+use std::collections::BTreeSet;
+
+use isobench_isolation::Level;
+use isobench_robustness::{Struck, decide};
+use isobench_script::{Script, Symbols};
+
+use crate::catalog::Catalog;
+use crate::templates::templates;
+
+/// The most scripts for which that is decided: the schedules of more take long.
+const MOST_SCRIPTS: usize = 12;
+
+/// The levels at which whatever commits is serializable if all transactions of the scripts run there and
+/// nothing else writes their tables, the weakest first; none where values are carried from one transaction
+/// to another, which no level protects, or of many scripts.
+pub fn proved_levels(scripts: &[Script], symbols: &Symbols, catalog: &Catalog) -> Vec<Level> {
+    if scripts.len() > MOST_SCRIPTS {
+        return Vec::new();
+    }
+    let found = templates(scripts, symbols, catalog, &BTreeSet::new());
+    if !found.carried.is_empty() {
+        return Vec::new();
+    }
+    let levels = [Level::ReadCommitted, Level::RepeatableRead, Level::Serializable];
+    let is_safe = |level: &Level| {
+        decide(&found.programs, &vec![*level; found.programs.len()], &Struck::new()).is_none()
+    };
+    levels.into_iter().filter(is_safe).collect()
+}
