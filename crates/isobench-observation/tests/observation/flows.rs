@@ -3,8 +3,9 @@
 
 use std::collections::BTreeSet;
 
+use isobench_isolation::Level;
 use isobench_isolation::observed::{Dependence, StatementUse};
-use isobench_observation::{Dark, Flows, SeenStatement, observe, templates};
+use isobench_observation::{Dark, Flows, SeenStatement, observe, proved_levels, templates};
 use isobench_robustness::{Columns, Kind};
 use isobench_script::{Script, Symbols, parse};
 
@@ -65,6 +66,25 @@ fn untouched(text: &str) -> Vec<Vec<u16>> {
         writes.map(|(number, _)| number).collect()
     };
     usage.iter().map(leave).collect()
+}
+
+#[test]
+fn levels_below_serializable_have_to_be_proved() {
+    let catalog = support::catalog(150_000);
+    let proved = |text: &str| {
+        let mut symbols = Symbols::new();
+        let script = parse("t.sql", text, &mut symbols).expect("a script");
+        proved_levels(&[script], &symbols, &catalog)
+    };
+    let all = [Level::ReadCommitted, Level::RepeatableRead, Level::Serializable];
+    assert_eq!(proved("\\set i random(1, 9)\nUPDATE t SET v = v + 1 WHERE id = :i;\n"), all);
+    let lost = "BEGIN;\nSELECT v FROM t WHERE id = 1 \\gset\nUPDATE t SET v = :v + 1 WHERE id = 1;\nEND;\n";
+    assert_eq!(proved(lost), all[1..]);
+    let skew = "BEGIN;\nSELECT sum(v) AS s FROM t \\gset\n\\set i random(1, 9)\n\
+                UPDATE t SET v = :s WHERE id = :i;\nEND;\n";
+    assert_eq!(proved(skew), []);
+    let carried = "SELECT v FROM t WHERE id = 1 \\gset\nUPDATE t SET v = :v + 1 WHERE id = 1;\n";
+    assert_eq!(proved(carried), [], "no level protects it");
 }
 
 #[test]
