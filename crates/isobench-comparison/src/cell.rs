@@ -555,7 +555,7 @@ impl<'a> CellMeasurer<'a> {
         let known = !statements.is_empty() || prevented.is_some();
         let strategy = work.strategy.clone();
         let workload = work.sources.name();
-        known.then(|| Observation { workload, strategy, statements, prevented, carried, proved })
+        known.then_some(Observation { workload, strategy, statements, prevented, carried, proved })
     }
 
     /// The server of a cell.
