@@ -291,13 +291,15 @@ fn unnumbered(value: &Value) -> Value {
 
 /// A text without digits after `$` and after `Plan `, as in `InitPlan 1 (returns $0)`.
 fn without_numbers(text: &str) -> String {
+    const PLAN: &[u8] = b"plan ";
     let mut plain = String::with_capacity(text.len());
     let mut dropping = false;
     for char in text.chars() {
         dropping &= char.is_ascii_digit();
         if !dropping {
             plain.push(char);
-            dropping = char == '$' || plain.to_ascii_lowercase().ends_with("plan ");
+            let tail = &plain.as_bytes()[plain.len().saturating_sub(PLAN.len())..];
+            dropping = char == '$' || tail.eq_ignore_ascii_case(PLAN);
         }
     }
     plain

@@ -67,7 +67,7 @@ impl<'a> Text<'a> {
     pub(crate) fn scan(sql: &'a Sql) -> Option<Text<'a>> {
         let text = sql.parameterized.as_str();
         let tokens = Tokenizer::new(&PostgreSqlDialect {}, text).tokenize_with_location().ok()?;
-        let offsets = Offsets::new(text);
+        let mut offsets = Offsets::new(text);
         let mut placed = Vec::with_capacity(tokens.len());
         let mut by_location = HashMap::new();
         for token in tokens {
@@ -287,24 +287,63 @@ fn agrees(token: &Token, written: &str) -> bool {
     }
 }
 
-/// The offsets of the tokenizer's lines and columns, which count characters from 1.
+/// The offsets of the tokenizer's lines and columns, which count characters from 1. Places come in order,
+/// so each character is passed once.
 struct Offsets<'a> {
     text: &'a str,
     lines: Vec<usize>,
+    /// The last place, and its offset.
+    last: (usize, usize, usize),
+    /// The characters that were passed.
+    #[cfg(test)]
+    passed: usize,
 }
 
 impl<'a> Offsets<'a> {
     fn new(text: &'a str) -> Self {
         let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
-        Self { text, lines: std::iter::once(0).chain(breaks).collect() }
+        Self {
+            text,
+            lines: std::iter::once(0).chain(breaks).collect(),
+            last: (0, 0, 0),
+            #[cfg(test)]
+            passed: 0,
+        }
     }
 
-    fn of(&self, place: Location) -> Option<usize> {
+    fn of(&mut self, place: Location) -> Option<usize> {
         let line = usize::try_from(place.line).ok()?.checked_sub(1)?;
         let column = usize::try_from(place.column).ok()?.checked_sub(1)?;
-        let start = *self.lines.get(line)?;
+        let (from, start) = match self.last {
+            (last, from, start) if last == line && from <= column => (from, start),
+            _ => (0, *self.lines.get(line)?),
+        };
         let rest = &self.text[start..];
-        let within = rest.char_indices().map(|(at, _)| at).chain([rest.len()]).nth(column)?;
+        let within = rest.char_indices().map(|(at, _)| at).chain([rest.len()]).nth(column - from)?;
+        self.last = (line, column, start + within);
+        #[cfg(test)]
+        {
+            self.passed += column - from;
+        }
         Some(start + within)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_character_is_passed_once() {
+        let list = (0..1000).map(|number| number.to_string()).collect::<Vec<_>>().join(",");
+        let text = format!("SELECT 'ä'\n, b FROM t WHERE a IN ({list})");
+        let tokens = Tokenizer::new(&PostgreSqlDialect {}, &text).tokenize_with_location().expect("tokens");
+        let mut offsets = Offsets::new(&text);
+        for token in tokens.iter().filter(|token| token.token != Token::EOF) {
+            let range =
+                offsets.of(token.span.start).expect("a place")..offsets.of(token.span.end).expect("one");
+            assert!(agrees(&token.token, &text[range]), "{token:?}");
+        }
+        assert!(offsets.passed <= text.len(), "{} of {}", offsets.passed, text.len());
     }
 }

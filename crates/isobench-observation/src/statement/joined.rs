@@ -47,6 +47,9 @@ struct Conditions {
     inner: Vec<bool>,
 }
 
+/// The most tables of a join whose pairs of rows are followed: the search of each names all others.
+const MOST_JOINED: usize = 24;
+
 impl Conditions {
     /// Notes that a row of the result has one of this table, and so of those that it is joined to before.
     fn require(&mut self, item: usize) {
@@ -229,6 +232,9 @@ impl Examiner<'_> {
     /// The searches of an inner join that may lose rows of each of its tables, and of the tables that
     /// left joins add. `None` if it isn't known which pairs of rows it joins.
     fn linked(&self, items: &Items, mut conditions: Conditions) -> Option<Vec<Vec<Search>>> {
+        if items.list.len() > MOST_JOINED {
+            return None;
+        }
         let written = conditions.own.clone();
         self.pass_constants(items, &mut conditions)?;
         let mut searches = vec![Vec::new(); items.list.len()];
