@@ -8,6 +8,7 @@ use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
+use std::time::Duration;
 
 use isobench_limits::LIMITS;
 use isobench_runner::{Control, Urgency};
@@ -17,6 +18,12 @@ use signal_hook::iterator::Signals;
 
 use crate::display;
 use isobench_comparison::{Failure, Outcome};
+
+/// How often [`end_soon`] looks for a signal.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// The time that a command has to end by itself after that.
+const SOON: Duration = Duration::from_secs(3);
 
 /// Starts to watch for signals, and passes them on to the control.
 ///
@@ -37,6 +44,25 @@ pub fn watch(control: &Arc<Control>) -> Outcome {
         }
     };
     thread::Builder::new().name("signals".to_owned()).spawn(watcher).map_err(problem)?;
+    Ok(())
+}
+
+/// Ends the program some seconds after the first signal, whatever it waits for: for commands that measure
+/// nothing, so that nothing is lost.
+///
+/// # Errors
+/// The system has no thread.
+pub fn end_soon(control: &Arc<Control>) -> Outcome {
+    let watched = Arc::clone(control);
+    let watcher = move || {
+        while watched.urgency() == Urgency::None {
+            thread::sleep(LOOK);
+        }
+        thread::sleep(SOON);
+        abandon_now();
+    };
+    let problem = |error| Failure::setup(format!("could not watch for signals: {error}"));
+    thread::Builder::new().name("end".to_owned()).spawn(watcher).map_err(problem)?;
     Ok(())
 }
 

@@ -40,6 +40,7 @@ pub fn observe(options: &ObserveOptions) -> Outcome {
     let (connection, embedded) = (&options.connection, &options.embedded);
     let wanted = Wanted { connection, embedded, standby: None, alters: false };
     let Stage { design, targets, control } = stage(plan, &wanted, &|_| {}, &|_| {})?;
+    interrupt::end_soon(&control)?;
     targets.into_iter().try_for_each(|mut target| {
         let looked = interrupt::blame(&control, look(&design, &mut target, &control));
         let looked = looked.and_then(|previews| deliver(options, &target, &previews));
