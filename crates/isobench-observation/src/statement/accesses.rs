@@ -569,7 +569,9 @@ impl Accesses<'_, '_> {
                 Err(format!("isobench doesn't know what triggers of {} do", relation.name))
             }
             () if relation.rules => Err(format!("{} has rules", relation.name)),
-            () if relation.calls_writing => Err(format!("isobench doesn't know what defaults of {} do", relation.name)),
+            () if relation.calls_writing => {
+                Err(format!("isobench doesn't know what defaults of {} do", relation.name))
+            }
             () if !matches!(relation.kind, RelationKind::Table | RelationKind::Partitioned) => {
                 Err(format!("{} isn't a table", relation.name))
             }
