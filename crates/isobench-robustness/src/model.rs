@@ -150,6 +150,7 @@ impl Term {
 
 /// An operation on one row of a table, or on those that a condition finds.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub struct Operation {
     /// What it does.
     pub kind: Kind,

@@ -33,6 +33,7 @@ pub fn decide(programs: &[Program], levels: &[Level], struck: &Struck) -> Option
 /// What of split schedules depends on levels: they exist if T1's program runs at certain levels, and
 /// not all that have to are serializable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[expect(clippy::struct_excessive_bools, reason = "independent conditions")]
 pub(crate) struct Clause {
     /// The programs of T1, T2 and Tm.
     split: usize,
