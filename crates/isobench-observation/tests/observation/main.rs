@@ -6,9 +6,10 @@ mod flows;
 mod names;
 mod orm;
 mod plans;
-mod proved;
+
 mod servers;
 mod support;
 mod templates;
+mod understood;
 mod withdrawn;
 mod workloads;
