@@ -6,7 +6,7 @@ mod flows;
 mod names;
 mod orm;
 mod plans;
-
+mod proved;
 mod servers;
 mod support;
 mod templates;
