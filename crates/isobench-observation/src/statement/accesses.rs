@@ -91,6 +91,9 @@ struct Instance {
     tested: BTreeSet<String>,
     /// Columns that are equal to columns of other instances.
     links: Vec<(String, usize, String)>,
+    /// The columns by which its rows are joined with others: with those of its snapshot, even if who waits
+    /// for a row then finds others there.
+    joined: Columns,
     /// A condition requires something else as well, or may.
     restricted: bool,
     /// It is on the side of an outer join that may be missing.
@@ -314,7 +317,10 @@ impl Accesses<'_, '_> {
         let in_result = self.top && !instance.nullable;
         let access = Access { certain, in_result, ..access };
         match lock {
-            Some(strength) => self.found.push(Access { deed: Deed::Lock(strength), ..access }),
+            Some(strength) => {
+                self.read_before(instance);
+                self.found.push(Access { deed: Deed::Lock(strength), ..access });
+            }
             None => self.found.push(access),
         }
     }
@@ -373,6 +379,7 @@ impl Accesses<'_, '_> {
             relation.columns.iter().filter(|column| column.generated).map(|column| column.name.clone()),
         );
         let certain = self.is_certain(&instances);
+        self.read_before(&instances[0]);
         instances[1..].iter().for_each(|instance| self.find(instance, None, false));
         let mut values = values(self.examiner, access.table, &update.assignments);
         values.retain(|column, _| !triggers.on_update.contains(column));
@@ -411,6 +418,7 @@ impl Accesses<'_, '_> {
         let triggers = self.examiner.catalog.triggers(access.table);
         self.require_plain(access.table, triggers.may(|event| event.delete))?;
         let certain = self.is_certain(&instances);
+        self.read_before(&instances[0]);
         instances[1..].iter().for_each(|instance| self.find(instance, None, false));
         self.children(access.table, &access.equal, None)?;
         self.found.push(Access { writes: Columns::All, certain, ..access });
@@ -672,11 +680,16 @@ impl Accesses<'_, '_> {
                         (constraint, false)
                     }
                     // Either side has rows that the condition doesn't restrict.
-                    _ => {
+                    JoinOperator::Right(constraint)
+                    | JoinOperator::RightOuter(constraint)
+                    | JoinOperator::FullOuter(constraint) => {
+                        self.join(instances, constraint);
                         instances.iter_mut().for_each(Instance::loosen);
                         continue;
                     }
+                    _ => return Err("its joins aren't understood".to_owned()),
                 };
+                self.join(instances, constraint);
                 instances[before..].iter_mut().for_each(|instance| instance.nullable |= !both);
                 if let JoinConstraint::On(on) = constraint {
                     let first = if both { 0 } else { before };
@@ -694,6 +707,7 @@ impl Accesses<'_, '_> {
             equal: BTreeMap::new(),
             tested: BTreeSet::new(),
             links: Vec::new(),
+            joined: Columns::NONE,
             restricted: false,
             nullable: false,
         };
@@ -734,7 +748,63 @@ impl Accesses<'_, '_> {
 
     fn restrict(&self, instances: &mut [Instance], conditions: &[&Expr]) {
         for condition in conditions {
+            self.relate(instances, condition);
             self.restrict_from(instances, 0, condition);
+        }
+    }
+
+    /// Notes by which columns a join joins.
+    fn join(&self, instances: &mut [Instance], constraint: &JoinConstraint) {
+        match constraint {
+            JoinConstraint::On(on) => self.relate(instances, on),
+            JoinConstraint::Using(_) | JoinConstraint::Natural => {
+                instances.iter_mut().for_each(|instance| instance.joined = Columns::All);
+            }
+            JoinConstraint::None => {}
+        }
+    }
+
+    /// Notes the columns that a condition compares with what is of other rows.
+    fn relate(&self, instances: &mut [Instance], condition: &Expr) {
+        let mut parts = Vec::new();
+        conjuncts(condition, &mut parts);
+        for part in parts {
+            let (mut columns, mut others) = (BTreeSet::new(), false);
+            let _ = walk(part, &mut |node| {
+                match node {
+                    Node::Query(_) => others = true,
+                    Node::Expr(column @ (Expr::Identifier(_) | Expr::CompoundIdentifier(_))) => {
+                        match self.column(instances, column) {
+                            Some(found) => drop(columns.insert(found)),
+                            None => others = true,
+                        }
+                    }
+                    _ => {}
+                }
+                ControlFlow::Continue(())
+            });
+            let of: BTreeSet<usize> = columns.iter().map(|(at, _)| *at).collect();
+            if others || of.len() > 1 {
+                for (at, column) in columns {
+                    if let Columns::These(joined) = &mut instances[at].joined {
+                        joined.insert(column);
+                    }
+                }
+            }
+        }
+    }
+
+    /// What who changes or locks rows of an instance reads of them before: by what they are joined.
+    fn read_before(&mut self, instance: &Instance) {
+        let Some(access) = self.access(instance, Deed::Read) else { return };
+        let reads = match &instance.joined {
+            Columns::All => access.reads.clone(),
+            Columns::These(joined) => {
+                Columns::These(joined.iter().filter(|name| !access.equal.contains_key(*name)).cloned().collect())
+            }
+        };
+        if !reads.is_empty() {
+            self.found.push(Access { reads, ..access });
         }
     }
 

@@ -31,7 +31,7 @@ pub struct Schema {
 impl Schema {
     pub fn random(dice: &mut Dice) -> Schema {
         let mut schema = Schema::default();
-        let count = 2 + dice.below(2);
+        let count = [1, 2, 2, 3][dice.below(4)];
         for number in 0..count {
             schema.add(number, dice);
         }
@@ -110,8 +110,8 @@ impl Schema {
         let value = |column: &&str| match *column {
             "k" => "a",
             "k2" => "b",
-            "v" => "a % 3",
-            "w" => "1",
+            "v" => "a % 4",
+            "w" => "(a + 1) % 3",
             "u" if two => "10 * a + b",
             "u" => "a",
             _ => "1 + a % 2",

@@ -76,7 +76,7 @@ impl<'a> Maker<'a> {
 
     pub fn script(mut self) -> Script {
         for name in ["a", "b"] {
-            let high = 2 + i64::from(self.dice.chance(40));
+            let high = 2 + i64::from(self.dice.chance(20));
             let value = if self.dice.chance(15) { Value::Constant(1) } else { Value::Random(1, high) };
             self.commands.push(Command::Set(name.to_owned(), value));
             self.drawn.push(name.to_owned());
@@ -102,7 +102,7 @@ impl<'a> Maker<'a> {
                 self.inside(1, 1);
                 self.block(1, 3, "COMMIT");
             }
-            _ => self.block(1, 4, "COMMIT"),
+            _ => self.block(2, 4, "COMMIT"),
         }
         Script(self.commands)
     }
@@ -134,6 +134,7 @@ impl<'a> Maker<'a> {
                     self.sql("ROLLBACK TO SAVEPOINT s".to_owned());
                 }
                 2..=4 => self.conditional(),
+                6..=11 if in_block => self.dependent(),
                 5 => {
                     self.statement();
                     let last = self.commands.last().cloned();
@@ -158,6 +159,39 @@ impl<'a> Maker<'a> {
             self.stored = known;
         }
         self.commands.push(Command::Endif);
+    }
+
+    /// A read, and what depends on it: lost updates, write skew, reports of two states.
+    fn dependent(&mut self) {
+        let (table, other) = (self.keyed(), self.keyed());
+        let (named, name) = (table.name.as_str(), self.fresh());
+        let (key, its) = (self.by_key(table, named), self.by_key(other, &other.name));
+        let lock = if self.dice.chance(50) { self.lock() } else { "" };
+        let read = match self.dice.below(5) {
+            0..=2 => format!("SELECT {named}.v AS {name} FROM {named} WHERE {key}{lock}"),
+            3 => format!("SELECT coalesce(sum(v), 0) AS {name} FROM {named} WHERE {}", self.condition(table, named)),
+            _ => format!("SELECT count(*) AS {name} FROM {named} WHERE v >= {}", self.dice.number(1, 2)),
+        };
+        self.commands.push(Command::Sql(read, Store::Gset));
+        let write = match self.dice.below(7) {
+            0 | 1 => format!("UPDATE {named} SET v = :{name} + 1 WHERE {key}"),
+            2 => format!("UPDATE {named} SET v = :{name} + 1 WHERE {key} AND v = :{name}"),
+            3 | 4 => format!("UPDATE {} SET v = :{name} + 2 WHERE {its}", other.name),
+            5 if other.changing => self.insert(other),
+            _ => {
+                let shown = format!("SELECT w, v FROM {} WHERE {its}", other.name);
+                self.commands.push(Command::Sql(shown, Store::Client));
+                format!("UPDATE {named} SET w = :{name} WHERE {key}")
+            }
+        };
+        if self.dice.chance(25) {
+            self.commands.push(Command::If(name.clone(), 2));
+            self.commands.push(Command::Sql(write, Store::Client));
+            self.commands.push(Command::Endif);
+        } else {
+            self.commands.push(Command::Sql(write, Store::Client));
+        }
+        self.stored.push(name);
     }
 
     fn statement(&mut self) {
@@ -198,12 +232,12 @@ impl<'a> Maker<'a> {
     /// Another value.
     fn value(&mut self) -> String {
         match self.dice.below(10) {
-            0..=2 => self.drawn(),
-            3..=5 => {
+            0..=1 => self.drawn(),
+            2..=5 => {
                 let other = self.drawn();
                 self.stored().unwrap_or(other)
             }
-            6 => {
+            6 | 7 => {
                 let other = self.drawn();
                 format!("{} + 1", self.stored().unwrap_or(other))
             }
@@ -424,7 +458,8 @@ impl<'a> Maker<'a> {
     fn assignment(&mut self, table: &Table) -> String {
         let column = self.value_column(table);
         match self.dice.below(20) {
-            0..=5 => "v = v + 1".to_owned(),
+            0..=3 => "v = v + 1".to_owned(),
+            4 | 5 => "v = 2 * v + 1".to_owned(),
             6..=11 => format!("{} = {}", if column == "p" { "w" } else { column }, self.value()),
             12 => "v = w".to_owned(),
             13 => format!("{column} = {column}"),
