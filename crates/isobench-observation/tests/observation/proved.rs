@@ -50,9 +50,7 @@ impl Set {
                 break schema;
             }
         };
-        let connection = &mut stage.monitor;
-        let catalog =
-            Catalog::load(&mut |sql| connection.query(sql).map(|result| result.rows)).expect("a catalog");
+        let catalog = catalog(stage);
         for trial in 0.. {
             let mut any_key = false;
             let count = [1, 2, 2, 2, 3, 3][dice.below(6)];
@@ -117,6 +115,25 @@ impl Set {
     }
 }
 
+fn catalog(stage: &mut Stage) -> Catalog {
+    let connection = &mut stage.monitor;
+    Catalog::load(&mut |sql| connection.query(sql).map(|result| result.rows)).expect("a catalog")
+}
+
+/// A server with sessions.
+fn stage(name: &str) -> Option<(Server, Stage)> {
+    let Some(bin) = postgresql_programs().filter(|folder| folder.join("postgres").exists()) else {
+        skip(name, "no installed PostgreSQL (pg_config)");
+        return None;
+    };
+    let settings = vec![("autovacuum".to_owned(), "off".to_owned())];
+    let options = ServerOptions { bin: Some(bin), settings, ..ServerOptions::default() };
+    let server = Server::start(&options, &mut |_| {}).expect("the installed server starts");
+    let host = Host::unix(server.socket_dir(), server.port());
+    let stage = Stage::open(&ConnectOptions::new(host, server.user(), server.database()));
+    Some((server, stage))
+}
+
 /// The levels that are proved, and how many statements aren't understood; `None` if no level is.
 fn proved(catalog: &Catalog, scripts: &[Script], any_key: bool) -> Option<(Vec<Level>, usize)> {
     let mut symbols = Symbols::new();
@@ -143,15 +160,7 @@ fn number(variable: &str, otherwise: u64) -> u64 {
 
 #[test]
 fn no_split_at_proved_levels_has_an_outcome_of_its_own() {
-    let name = "no_split_at_proved_levels_has_an_outcome_of_its_own";
-    let Some(bin) = postgresql_programs().filter(|folder| folder.join("postgres").exists()) else {
-        return skip(name, "no installed PostgreSQL (pg_config)");
-    };
-    let settings = vec![("autovacuum".to_owned(), "off".to_owned())];
-    let options = ServerOptions { bin: Some(bin), settings, ..ServerOptions::default() };
-    let server = Server::start(&options, &mut |_| {}).expect("the installed server starts");
-    let host = Host::unix(server.socket_dir(), server.port());
-    let mut stage = Stage::open(&ConnectOptions::new(host, server.user(), server.database()));
+    let Some((_server, mut stage)) = stage("no_split_at_proved_levels_has_an_outcome_of_its_own") else { return };
     let first = number("ISOBENCH_PROVED_SEED", 1);
     let count = number("ISOBENCH_PROVED_SETS", SETS);
     let (mut tally, mut at_lower) = (Tally::default(), Tally::default());
@@ -187,6 +196,97 @@ fn no_split_at_proved_levels_has_an_outcome_of_its_own() {
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
     assert!(3 * below >= count, "{below} of {count} have a level below serializable");
     assert!(count < SETS || 3 * broken >= lowered, "{broken} of {lowered} are broken one level lower");
+}
+
+const RC: Level = Level::ReadCommitted;
+const RR: Level = Level::RepeatableRead;
+const SER: Level = Level::Serializable;
+
+/// Tables `a` and `b` with a key and two values.
+const TABLES: &str = "CREATE TABLE a (k int PRIMARY KEY, v int NOT NULL, w int NOT NULL); \
+    CREATE TABLE b (k int PRIMARY KEY, v int NOT NULL, w int NOT NULL); \
+    INSERT INTO a SELECT g, g % 4, (g + 1) % 3 FROM generate_series(0, 9) g; INSERT INTO b SELECT * FROM a";
+
+/// Scripts, and the lowest levels at which they are safe: one level lower they aren't, on a server.
+const KNOWN: [(&str, &[&str], &[Level]); 7] = [
+    (
+        "a lost update",
+        &["\\set a random(1, 2)\nBEGIN;\nSELECT v AS x FROM a WHERE k = :a \\gset\nUPDATE a SET v = :x + 1 WHERE k = :a;\nCOMMIT;\n"],
+        &[RR],
+    ),
+    (
+        "write skew",
+        &[
+            "BEGIN;\nSELECT v AS x FROM a WHERE k = 1 \\gset\nUPDATE b SET v = :x + 1 WHERE k = 1;\nCOMMIT;\n",
+            "BEGIN;\nSELECT v AS x FROM b WHERE k = 1 \\gset\nUPDATE a SET v = :x + 2 WHERE k = 1;\nCOMMIT;\n",
+        ],
+        &[SER, SER],
+    ),
+    (
+        "a report of two states",
+        &[
+            "BEGIN;\nSELECT v FROM a WHERE k = 1;\nSELECT v FROM b WHERE k = 1;\nCOMMIT;\n",
+            "BEGIN;\nUPDATE a SET v = v + 1 WHERE k = 1;\nUPDATE b SET v = v + 1 WHERE k = 1;\nCOMMIT;\n",
+        ],
+        &[RR, RC],
+    ),
+    (
+        "who waits for a row has joined it as it was",
+        &[
+            "BEGIN;\nUPDATE a SET v = v + 1 WHERE k = 2;\nCOMMIT;\n",
+            "SELECT l.v, r.w FROM a l LEFT JOIN b r ON r.k = l.v WHERE l.k = 2 FOR SHARE OF l;\n",
+        ],
+        &[RC, RR],
+    ),
+    (
+        "who waits to change a row has joined it as it was",
+        &[
+            "BEGIN;\nUPDATE a SET v = v + 1 WHERE k = 2;\nCOMMIT;\n",
+            "UPDATE a SET w = r.w + 5 FROM b r WHERE a.k = 2 AND r.k = a.v;\n",
+        ],
+        &[RC, RR],
+    ),
+    (
+        "who waits to change a row has found others for it as it was",
+        &[
+            "BEGIN;\nUPDATE a SET v = v + 1 WHERE k = 2;\nCOMMIT;\n",
+            "UPDATE a SET w = w + 5 WHERE k = 2 AND EXISTS (SELECT 1 FROM b WHERE b.k = a.v);\n",
+        ],
+        &[RC, RR],
+    ),
+    (
+        "a row that others are found for in a column that nobody changes",
+        &[
+            "BEGIN;\nUPDATE a SET v = v + 1 WHERE k = 2;\nCOMMIT;\n",
+            "UPDATE a SET v = a.v + r.v FROM b r WHERE a.k = 2 AND r.k = a.w;\n",
+        ],
+        &[RC, RC],
+    ),
+];
+
+#[test]
+fn one_level_lower_than_proved_is_shown_to_be_unsafe() {
+    let Some((_server, mut stage)) = stage("one_level_lower_than_proved_is_shown_to_be_unsafe") else { return };
+    for (name, texts, wanted) in KNOWN {
+        let schema = Schema::known(TABLES, &[("a", &["k", "v", "w"]), ("b", &["k", "v", "w"])]);
+        let scripts: Vec<Script> = texts.iter().map(|text| Script::read(text)).collect();
+        stage.set_up(&schema).expect("tables");
+        let catalog = catalog(&mut stage);
+        let (levels, unknown) = proved(&catalog, &scripts, false).expect("levels");
+        assert_eq!((levels.as_slice(), unknown), (wanted, 0), "{name}");
+        let set = Set { schema, scripts, levels, unknown };
+        let mut tally = Tally::default();
+        let mut judged = |levels: &[Level], times: usize| {
+            let mut dice = Dice::of(1);
+            (0..times).try_for_each(|_| set.judge(&mut stage, levels, &mut dice, &mut tally))
+        };
+        assert_eq!(judged(&set.levels, 1), Ok(()), "{name}");
+        for (place, level) in wanted.iter().enumerate().filter(|(_, level)| **level > Level::ReadCommitted) {
+            let mut levels = set.levels.clone();
+            levels[place] = if *level == Level::Serializable { Level::RepeatableRead } else { Level::ReadCommitted };
+            assert!(judged(&levels, 10).is_err(), "{name} at {levels:?}");
+        }
+    }
 }
 
 /// Levels of which each is one lower; `None` if all are the lowest.

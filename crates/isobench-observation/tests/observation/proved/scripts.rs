@@ -54,6 +54,37 @@ impl fmt::Display for Script {
     }
 }
 
+impl Script {
+    /// A script that is written by hand, in the forms that are made here.
+    pub fn read(text: &str) -> Script {
+        let command = |line: &str| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let named = |word: &str| word.trim_start_matches(':').to_owned();
+            let number = |word: &str| word.trim_matches(|letter: char| !letter.is_ascii_digit()).parse().expect("a number");
+            match words.as_slice() {
+                ["\\set", name, value] if value.starts_with(':') => {
+                    Command::Set((*name).to_owned(), Value::Alias(named(value)))
+                }
+                ["\\set", name, value] => Command::Set((*name).to_owned(), Value::Constant(number(value))),
+                ["\\set", name, low, high] => {
+                    Command::Set((*name).to_owned(), Value::Random(number(low), number(high)))
+                }
+                ["\\set", name, other, "+", more] => {
+                    Command::Set((*name).to_owned(), Value::Plus(named(other), number(more)))
+                }
+                ["\\if", name, ">=", lowest] => Command::If(named(name), number(lowest)),
+                ["\\else"] => Command::Else,
+                ["\\endif"] => Command::Endif,
+                _ => match line.strip_suffix(" \\gset") {
+                    Some(sql) => Command::Sql(sql.to_owned(), Store::Gset),
+                    None => Command::Sql(line.trim_end_matches(';').to_owned(), Store::Client),
+                },
+            }
+        };
+        Script(text.lines().map(command).collect())
+    }
+}
+
 /// Makes a script.
 pub struct Maker<'a> {
     pub dice: &'a mut Dice,
