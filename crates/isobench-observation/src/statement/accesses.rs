@@ -11,9 +11,10 @@ use std::ops::ControlFlow;
 use isobench_robustness::{Columns, Strength};
 use isobench_script::{Slot, TextPart};
 use sqlparser::ast::{
-    Assignment, AssignmentTarget, DataType, Delete, Expr, FromTable, Insert, JoinConstraint, JoinOperator,
-    LockType, NonBlock, ObjectName, OnConflictAction, OnInsert, Query, Select, SetExpr, Statement,
-    TableFactor, TableObject, TableWithJoins, Update, UpdateTableFromKind, Value, ValueWithSpan,
+    Assignment, AssignmentTarget, DataType, Delete, Expr, FromTable, Ident, Insert, JoinConstraint,
+    JoinOperator, LockType, NonBlock, ObjectName, OnConflictAction, OnInsert, OrderByKind, Query, Select,
+    SelectItem, SetExpr, Statement, TableFactor, TableObject, TableWithJoins, Update, UpdateTableFromKind,
+    Value, ValueWithSpan,
 };
 
 use super::columns::{is_wildcard, returning};
@@ -296,6 +297,7 @@ impl Accesses<'_, '_> {
             self.test(&mut instances, expr);
         }
         propagate(&mut instances);
+        self.order(&mut instances, select, query);
         let lock = self.lock(query)?;
         let limited = query.limit_clause.is_some() || query.fetch.is_some();
         let certain = !limited && self.is_certain(&instances);
@@ -304,6 +306,47 @@ impl Accesses<'_, '_> {
             self.find(instance, locked.map(|(_, strength)| *strength), certain);
         }
         Ok(())
+    }
+
+    /// Notes the columns by which rows are ordered: who waits for one has chosen it by what it was.
+    fn order(&self, instances: &mut [Instance], select: &Select, query: &Query) {
+        let Some(order) = &query.order_by else { return };
+        if let [only] = &*instances
+            && self.is_one_row(only)
+        {
+            return;
+        }
+        // A name alone is first of all that of a column of the result.
+        let given = |name: &Ident| {
+            let named = |item: &SelectItem| matches!(item, SelectItem::ExprWithAlias { alias, .. } if ident(alias) == ident(name));
+            instances.len() > 1 || select.projection.iter().any(named)
+        };
+        let column = |expr: &Expr| match expr {
+            Expr::Identifier(name) if given(name) => None,
+            expr => self.column(instances, expr),
+        };
+        let columns: Option<Vec<(usize, String)>> = match &order.kind {
+            OrderByKind::Expressions(all) => all.iter().map(|one| column(&one.expr)).collect(),
+            OrderByKind::All(_) => None,
+        };
+        let Some(columns) = columns else {
+            instances.iter_mut().for_each(|instance| instance.joined = Columns::All);
+            return;
+        };
+        for (at, column) in columns {
+            if let Columns::These(joined) = &mut instances[at].joined {
+                joined.insert(column);
+            }
+        }
+    }
+
+    /// True if the values that are known are those of all columns of a unique key.
+    fn is_one_row(&self, instance: &Instance) -> bool {
+        let Some(relation) = instance.relation.map(|id| &self.examiner.catalog.relations[id]) else {
+            return false;
+        };
+        let known = |place: &usize| instance.equal.contains_key(&relation.columns[*place].name);
+        !relation.has_children() && relation.keys().any(|key| !key.is_empty() && key.iter().all(known))
     }
 
     /// True if all rows of the only table that have the known values are certainly found.
@@ -764,19 +807,24 @@ impl Accesses<'_, '_> {
         }
     }
 
-    /// Notes the columns that a condition compares with what is of other rows.
+    /// Notes the columns that a condition compares with what is of other rows. A subquery that is one value
+    /// is asked again for a row that was waited for; one of rows is joined.
     fn relate(&self, instances: &mut [Instance], condition: &Expr) {
         let mut parts = Vec::new();
         conjuncts(condition, &mut parts);
         for part in parts {
-            let (mut columns, mut others) = (BTreeSet::new(), false);
+            let (mut columns, mut others, mut depth) = (BTreeSet::new(), false, 0);
             let _ = walk(part, &mut |node| {
                 match node {
-                    Node::Query(_) => others = true,
+                    Node::Query(_) => depth += 1,
+                    Node::QueryEnd => depth -= 1,
+                    Node::Expr(Expr::Exists { .. } | Expr::InSubquery { .. } | Expr::AnyOp { .. }) => {
+                        others = true
+                    }
                     Node::Expr(column @ (Expr::Identifier(_) | Expr::CompoundIdentifier(_))) => {
                         match self.column(instances, column) {
                             Some(found) => drop(columns.insert(found)),
-                            None => others = true,
+                            None => others |= depth == 0,
                         }
                     }
                     _ => {}
@@ -799,9 +847,9 @@ impl Accesses<'_, '_> {
         let Some(access) = self.access(instance, Deed::Read) else { return };
         let reads = match &instance.joined {
             Columns::All => access.reads.clone(),
-            Columns::These(joined) => {
-                Columns::These(joined.iter().filter(|name| !access.equal.contains_key(*name)).cloned().collect())
-            }
+            Columns::These(joined) => Columns::These(
+                joined.iter().filter(|name| !access.equal.contains_key(*name)).cloned().collect(),
+            ),
         };
         if !reads.is_empty() {
             self.found.push(Access { reads, ..access });

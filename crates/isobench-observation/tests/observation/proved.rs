@@ -65,7 +65,8 @@ impl Set {
             let below = levels.iter().filter(|level| **level < Level::Serializable).count();
             // Mostly those of which not all are safe at the lowest level.
             let raised = levels.iter().any(|level| *level > Level::ReadCommitted);
-            let wanted = below > 0 && (unknown == 0 || trial > 5) && (raised || trial > 10 || dice.chance(15));
+            let wanted =
+                below > 0 && (unknown == 0 || trial > 5) && (raised || trial > 10 || dice.chance(15));
             if wanted || trial > 30 {
                 return Set { schema, scripts, levels, unknown };
             }
@@ -77,13 +78,18 @@ impl Set {
         let script = |(number, (script, level)): (usize, (&Script, &Level))| {
             format!("-- {}.sql, {level}\n{script}", number + 1)
         };
-        let scripts: Vec<String> =
-            self.scripts.iter().zip(levels).enumerate().map(script).collect();
+        let scripts: Vec<String> = self.scripts.iter().zip(levels).enumerate().map(script).collect();
         format!("{}{}", self.schema.setup, scripts.join(""))
     }
 
     /// Tries splits of each script by one and two others.
-    fn judge(&self, stage: &mut Stage, levels: &[Level], dice: &mut Dice, tally: &mut Tally) -> Result<(), String> {
+    fn judge(
+        &self,
+        stage: &mut Stage,
+        levels: &[Level],
+        dice: &mut Dice,
+        tally: &mut Tally,
+    ) -> Result<(), String> {
         let count = self.scripts.len();
         let mut choices = Vec::new();
         for one in 0..count {
@@ -102,7 +108,8 @@ impl Set {
                 .into_iter()
                 .map(|script| {
                     let length = self.scripts[script].0.len();
-                    let draws: Vec<i64> = (0..length).map(|_| if dice.chance(75) { dice.number(1, 2) } else { 3 }).collect();
+                    let draws: Vec<i64> =
+                        (0..length).map(|_| if dice.chance(75) { dice.number(1, 2) } else { 3 }).collect();
                     if shared.len() < length {
                         shared.extend(draws[shared.len()..].iter().copied());
                     }
@@ -160,7 +167,9 @@ fn number(variable: &str, otherwise: u64) -> u64 {
 
 #[test]
 fn no_split_at_proved_levels_has_an_outcome_of_its_own() {
-    let Some((_server, mut stage)) = stage("no_split_at_proved_levels_has_an_outcome_of_its_own") else { return };
+    let Some((_server, mut stage)) = stage("no_split_at_proved_levels_has_an_outcome_of_its_own") else {
+        return;
+    };
     let first = number("ISOBENCH_PROVED_SEED", 1);
     let count = number("ISOBENCH_PROVED_SETS", SETS);
     let (mut tally, mut at_lower) = (Tally::default(), Tally::default());
@@ -169,7 +178,9 @@ fn no_split_at_proved_levels_has_an_outcome_of_its_own() {
     for seed in first..first + count {
         let begun = std::time::Instant::now();
         let set = Set::random(&mut stage, seed);
-        if std::env::var("DBG").is_ok() { eprintln!("made {:?}", begun.elapsed()); }
+        if std::env::var("DBG").is_ok() {
+            eprintln!("made {:?}", begun.elapsed());
+        }
         below += u64::from(set.levels.iter().any(|level| *level < Level::Serializable));
         unknown += set.unknown;
         let mut dice = Dice::of(seed);
@@ -181,10 +192,19 @@ fn no_split_at_proved_levels_has_an_outcome_of_its_own() {
         if let Some(levels) = lower(&set.levels).filter(|_| std::env::var("NOLOW").is_err()) {
             lowered += 1;
             let found = (0..3).try_for_each(|_| set.judge(&mut stage, &levels, &mut dice, &mut at_lower));
-            if std::env::var("DBG2").is_ok() && found.is_ok() { eprintln!("UNBROKEN {}", set.describe(&set.levels)); }
+            if std::env::var("DBG2").is_ok() && found.is_ok() {
+                eprintln!("UNBROKEN {}", set.describe(&set.levels));
+            }
             broken += u64::from(found.is_err());
         }
-        if std::env::var("DBG").is_ok() { eprintln!("{seed} {:?} {:?} {tally:?} {broken}/{lowered} {:?}", set.levels, begun.elapsed(), failures.last()); }
+        if std::env::var("DBG").is_ok() {
+            eprintln!(
+                "{seed} {:?} {:?} {tally:?} {broken}/{lowered} {:?}",
+                set.levels,
+                begun.elapsed(),
+                failures.last()
+            );
+        }
         if failures.len() == 10 {
             break;
         }
@@ -208,10 +228,12 @@ const TABLES: &str = "CREATE TABLE a (k int PRIMARY KEY, v int NOT NULL, w int N
     INSERT INTO a SELECT g, g % 4, (g + 1) % 3 FROM generate_series(0, 9) g; INSERT INTO b SELECT * FROM a";
 
 /// Scripts, and the lowest levels at which they are safe: one level lower they aren't, on a server.
-const KNOWN: [(&str, &[&str], &[Level]); 7] = [
+const KNOWN: [(&str, &[&str], &[Level]); 9] = [
     (
         "a lost update",
-        &["\\set a random(1, 2)\nBEGIN;\nSELECT v AS x FROM a WHERE k = :a \\gset\nUPDATE a SET v = :x + 1 WHERE k = :a;\nCOMMIT;\n"],
+        &[
+            "\\set a random(1, 2)\nBEGIN;\nSELECT v AS x FROM a WHERE k = :a \\gset\nUPDATE a SET v = :x + 1 WHERE k = :a;\nCOMMIT;\n",
+        ],
         &[RR],
     ),
     (
@@ -255,6 +277,22 @@ const KNOWN: [(&str, &[&str], &[Level]); 7] = [
         &[RC, RR],
     ),
     (
+        "who waits for the first row has ordered them as they were",
+        &[
+            "BEGIN;\nUPDATE a SET v = v + 4, w = w + 1 WHERE k = 1;\nCOMMIT;\n",
+            "SELECT k, w FROM a WHERE k IN (1, 2) ORDER BY v LIMIT 1 FOR UPDATE;\n",
+        ],
+        &[RC, RR],
+    ),
+    (
+        "a value that is compared with that of another row is tested again",
+        &[
+            "BEGIN;\nUPDATE a SET v = v + 1 WHERE k = 2;\nCOMMIT;\n",
+            "UPDATE a SET w = w + 5 WHERE k = 2 AND v < (SELECT b.v FROM b WHERE b.k = a.v);\n",
+        ],
+        &[RC, RC],
+    ),
+    (
         "a row that others are found for in a column that nobody changes",
         &[
             "BEGIN;\nUPDATE a SET v = v + 1 WHERE k = 2;\nCOMMIT;\n",
@@ -266,7 +304,9 @@ const KNOWN: [(&str, &[&str], &[Level]); 7] = [
 
 #[test]
 fn one_level_lower_than_proved_is_shown_to_be_unsafe() {
-    let Some((_server, mut stage)) = stage("one_level_lower_than_proved_is_shown_to_be_unsafe") else { return };
+    let Some((_server, mut stage)) = stage("one_level_lower_than_proved_is_shown_to_be_unsafe") else {
+        return;
+    };
     for (name, texts, wanted) in KNOWN {
         let schema = Schema::known(TABLES, &[("a", &["k", "v", "w"]), ("b", &["k", "v", "w"])]);
         let scripts: Vec<Script> = texts.iter().map(|text| Script::read(text)).collect();
@@ -283,7 +323,8 @@ fn one_level_lower_than_proved_is_shown_to_be_unsafe() {
         assert_eq!(judged(&set.levels, 1), Ok(()), "{name}");
         for (place, level) in wanted.iter().enumerate().filter(|(_, level)| **level > Level::ReadCommitted) {
             let mut levels = set.levels.clone();
-            levels[place] = if *level == Level::Serializable { Level::RepeatableRead } else { Level::ReadCommitted };
+            levels[place] =
+                if *level == Level::Serializable { Level::RepeatableRead } else { Level::ReadCommitted };
             assert!(judged(&levels, 10).is_err(), "{name} at {levels:?}");
         }
     }

@@ -144,9 +144,7 @@ impl<'a> Run<'a> {
     fn set(&mut self, name: &str, value: &Value) {
         let (number, of) = match value {
             Value::Constant(number) => (number.to_string(), None),
-            Value::Random(low, high) => {
-                (self.draws[self.place].clamp(*low, *high).to_string(), None)
-            }
+            Value::Random(low, high) => (self.draws[self.place].clamp(*low, *high).to_string(), None),
             Value::Alias(other) => (self.variables[other].clone(), Some(other)),
             Value::Plus(other, more) => {
                 let number: i64 = self.variables[other].parse().unwrap_or_default();

@@ -48,7 +48,9 @@ pub struct Stage {
 impl Stage {
     pub fn open(options: &ConnectOptions) -> Stage {
         let mut monitor = Connection::open(options).expect("a connection");
-        monitor.execute("SET session_replication_role = replica; SET client_min_messages = error").expect("a role");
+        monitor
+            .execute("SET session_replication_role = replica; SET client_min_messages = error")
+            .expect("a role");
         let sessions = (0..3).map(|_| Session::open(options)).collect();
         Stage { monitor, sessions, levels: vec![None; 3] }
     }
@@ -80,7 +82,14 @@ impl Stage {
 
     /// Lets the first session execute so many statements, then the others all of theirs, then the first its
     /// rest. Who waits goes on when it can.
-    fn split(&mut self, schema: &Schema, scripts: &[Script], parts: &[Part], levels: &[Level], at: usize) -> (Outcome, bool) {
+    fn split(
+        &mut self,
+        schema: &Schema,
+        scripts: &[Script],
+        parts: &[Part],
+        levels: &[Level],
+        at: usize,
+    ) -> (Outcome, bool) {
         self.restore(schema);
         let mut runs: Vec<Run<'_>> =
             parts.iter().map(|part| Run::new(&scripts[part.script], &part.draws)).collect();

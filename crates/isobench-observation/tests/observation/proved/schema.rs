@@ -132,8 +132,13 @@ impl Schema {
         };
         let values: Vec<&str> = columns.iter().map(value).collect();
         let from = if two { format!("{keys} a, {seconds} b") } else { format!("{keys} a") };
-        writeln!(setup, "INSERT INTO {name} ({}) SELECT {} FROM {from};", columns.join(", "), values.join(", "))
-            .unwrap();
+        writeln!(
+            setup,
+            "INSERT INTO {name} ({}) SELECT {} FROM {from};",
+            columns.join(", "),
+            values.join(", ")
+        )
+        .unwrap();
         if inherited {
             let values = columns.iter().map(|column| if *column == "p" { "1" } else { "3" });
             let values: Vec<&str> = values.collect();
@@ -171,13 +176,13 @@ impl Schema {
 
     fn parent(&self, dice: &mut Dice) -> Option<usize> {
         let fits = |table: &Table| table.key.len() == 1 && table.stored.len() == 1;
-        let fitting: Vec<usize> =
-            (0..self.tables.len()).filter(|place| fits(&self.tables[*place])).collect();
+        let fitting: Vec<usize> = (0..self.tables.len()).filter(|place| fits(&self.tables[*place])).collect();
         (!fitting.is_empty() && dice.chance(55)).then(|| fitting[dice.below(fitting.len())])
     }
 
     fn reference(&self, parent: usize, dice: &mut Dice) -> String {
-        let actions = ["", " ON DELETE CASCADE", " ON DELETE SET NULL", " ON DELETE RESTRICT", " ON UPDATE CASCADE"];
+        let actions =
+            ["", " ON DELETE CASCADE", " ON DELETE SET NULL", " ON DELETE RESTRICT", " ON UPDATE CASCADE"];
         let deferred = if dice.chance(25) { " DEFERRABLE INITIALLY DEFERRED" } else { "" };
         format!("REFERENCES {}{}{deferred}", self.tables[parent].name, dice.one_of(&actions))
     }
@@ -186,7 +191,10 @@ impl Schema {
     pub fn contents(&self) -> String {
         let rows = |table: &Table| {
             let columns = table.columns.join(", ");
-            format!("SELECT '{0}' AS t, row({columns})::text AS r, tableoid::regclass::text AS o FROM {0}", table.name)
+            format!(
+                "SELECT '{0}' AS t, row({columns})::text AS r, tableoid::regclass::text AS o FROM {0}",
+                table.name
+            )
         };
         let all: Vec<String> = self.tables.iter().map(rows).collect();
         format!("{} ORDER BY t, r, o", all.join(" UNION ALL "))

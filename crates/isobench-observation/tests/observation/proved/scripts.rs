@@ -60,7 +60,9 @@ impl Script {
         let command = |line: &str| {
             let words: Vec<&str> = line.split_whitespace().collect();
             let named = |word: &str| word.trim_start_matches(':').to_owned();
-            let number = |word: &str| word.trim_matches(|letter: char| !letter.is_ascii_digit()).parse().expect("a number");
+            let number = |word: &str| {
+                word.trim_matches(|letter: char| !letter.is_ascii_digit()).parse().expect("a number")
+            };
             match words.as_slice() {
                 ["\\set", name, value] if value.starts_with(':') => {
                     Command::Set((*name).to_owned(), Value::Alias(named(value)))
@@ -200,7 +202,10 @@ impl<'a> Maker<'a> {
         let lock = if self.dice.chance(50) { self.lock() } else { "" };
         let read = match self.dice.below(5) {
             0..=2 => format!("SELECT {named}.v AS {name} FROM {named} WHERE {key}{lock}"),
-            3 => format!("SELECT coalesce(sum(v), 0) AS {name} FROM {named} WHERE {}", self.condition(table, named)),
+            3 => format!(
+                "SELECT coalesce(sum(v), 0) AS {name} FROM {named} WHERE {}",
+                self.condition(table, named)
+            ),
             _ => format!("SELECT count(*) AS {name} FROM {named} WHERE v >= {}", self.dice.number(1, 2)),
         };
         self.commands.push(Command::Sql(read, Store::Gset));
@@ -361,7 +366,11 @@ impl<'a> Maker<'a> {
         match self.dice.below(10) {
             0..=4 => Store::Client,
             5 if !one_row => {
-                if self.stored.iter().any(|known| known == name) { Store::Aset } else { Store::Client }
+                if self.stored.iter().any(|known| known == name) {
+                    Store::Aset
+                } else {
+                    Store::Client
+                }
             }
             _ => {
                 self.stored.push(name.to_owned());
@@ -383,7 +392,8 @@ impl<'a> Maker<'a> {
                     condition = format!("{condition} AND {}", self.guard(table, named));
                 }
                 let lock = self.lock();
-                let store = if column == "v" || column == "w" { self.store(&name, false) } else { Store::Client };
+                let store =
+                    if column == "v" || column == "w" { self.store(&name, false) } else { Store::Client };
                 (format!("SELECT {named}.{column} AS {name} FROM {named} WHERE {condition}{lock}"), store)
             }
             7..=9 => {
@@ -409,7 +419,12 @@ impl<'a> Maker<'a> {
                 let what = self.dice.one_of(&["UNION", "UNION ALL", "EXCEPT", "INTERSECT"]);
                 let (one, two) = (self.condition(table, "l"), self.condition(other, "r"));
                 let other = &other.name;
-                (format!("SELECT l.v FROM {named} l WHERE {one} {what} SELECT r.w FROM {other} r WHERE {two}"), Store::Client)
+                (
+                    format!(
+                        "SELECT l.v FROM {named} l WHERE {one} {what} SELECT r.w FROM {other} r WHERE {two}"
+                    ),
+                    Store::Client,
+                )
             }
             14 => {
                 let condition = self.condition(table, named);
@@ -423,7 +438,9 @@ impl<'a> Maker<'a> {
                         other.name
                     )
                 } else {
-                    format!("WITH q AS (SELECT v FROM {named} WHERE {condition}{lock}) SELECT count(*) AS {name} FROM q")
+                    format!(
+                        "WITH q AS (SELECT v FROM {named} WHERE {condition}{lock}) SELECT count(*) AS {name} FROM q"
+                    )
                 };
                 (text, self.store(&name, true))
             }
@@ -432,7 +449,10 @@ impl<'a> Maker<'a> {
                 let text = if self.dice.chance(30) {
                     let other = self.table();
                     let outer = self.by_key(other, "o");
-                    format!("WITH q AS ({inner}) SELECT coalesce(max(o.v), 0) AS {name} FROM {} o WHERE {outer}", other.name)
+                    format!(
+                        "WITH q AS ({inner}) SELECT coalesce(max(o.v), 0) AS {name} FROM {} o WHERE {outer}",
+                        other.name
+                    )
                 } else {
                     format!("WITH q AS ({inner}) SELECT coalesce(sum(v), 0) AS {name} FROM q")
                 };
@@ -442,7 +462,11 @@ impl<'a> Maker<'a> {
                 let condition = self.condition(table, named);
                 let lock = self.lock();
                 let columns = table.columns.join(", ");
-                (format!("SELECT {columns} FROM {named} WHERE {condition} ORDER BY {columns} LIMIT 1{lock}"), Store::Client)
+                let first = self.value_column(table);
+                let text = format!(
+                    "SELECT {columns} FROM {named} WHERE {condition} ORDER BY {first}, {columns} LIMIT 1{lock}"
+                );
+                (text, Store::Client)
             }
             17 => {
                 let condition = self.condition(table, named);
@@ -454,7 +478,9 @@ impl<'a> Maker<'a> {
             }
             18 => {
                 let condition = self.condition(table, named);
-                let text = format!("SELECT v, count(*) FROM {named} WHERE {condition} GROUP BY v HAVING max(w) >= 0");
+                let text = format!(
+                    "SELECT v, count(*) FROM {named} WHERE {condition} GROUP BY v HAVING max(w) >= 0"
+                );
                 (text, Store::Client)
             }
             _ => {
@@ -512,9 +538,8 @@ impl<'a> Maker<'a> {
         if text.contains(" RETURNING ") {
             return text;
         }
-        let target = text.split_whitespace().find(|word| {
-            self.schema.tables.iter().any(|table| table.name == *word)
-        });
+        let target =
+            text.split_whitespace().find(|word| self.schema.tables.iter().any(|table| table.name == *word));
         let target = target.unwrap_or_default();
         let alias = if text.starts_with("INSERT INTO") && text.contains(" AS n ") { "n" } else { target };
         format!("{text} RETURNING {alias}.v")
@@ -528,6 +553,14 @@ impl<'a> Maker<'a> {
             0..=10 => {
                 let (assignment, condition) = (self.assignment(table), self.condition(table, named));
                 format!("UPDATE {named} SET {assignment} WHERE {condition}{returning}")
+            }
+            11 if table.key.len() == 1 && table.stored.len() == 1 && self.dice.chance(40) => {
+                let (column, lock) = (self.value_column(table), self.lock());
+                let first = format!(
+                    "SELECT f.k FROM {named} f WHERE {} ORDER BY f.{column}, f.k LIMIT 1{lock}",
+                    self.condition(table, "f")
+                );
+                format!("UPDATE {named} SET {} WHERE {named}.k = ({first})", self.assignment(table))
             }
             11 => {
                 let other = self.keyed();
@@ -573,7 +606,8 @@ impl<'a> Maker<'a> {
             let other = self.table();
             let mut row = self.row(table);
             let at = row.len() - 1;
-            row[at] = if self.dice.chance(50) { "count(*)".to_owned() } else { "coalesce(max(o.v), 0)".to_owned() };
+            row[at] =
+                if self.dice.chance(50) { "count(*)".to_owned() } else { "coalesce(max(o.v), 0)".to_owned() };
             format!("SELECT {} FROM {} o WHERE {}", row.join(", "), other.name, self.condition(other, "o"))
         } else {
             let rows = if self.dice.chance(20) { 2 } else { 1 };

@@ -34,7 +34,9 @@ impl Session {
     pub fn open(options: &ConnectOptions) -> Session {
         let mut connection = Connection::open(options).expect("a connection");
         let pid = connection.value("SELECT pg_backend_pid()").expect("its number").expect("its number");
-        connection.execute("SET enable_seqscan = off; SET jit = off; SET deadlock_timeout = '15ms'").expect("settings");
+        connection
+            .execute("SET enable_seqscan = off; SET jit = off; SET deadlock_timeout = '15ms'")
+            .expect("settings");
         let (commands, received) = channel::<String>();
         let (sender, replies) = channel();
         let thread = std::thread::spawn(move || {
