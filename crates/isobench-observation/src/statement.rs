@@ -3,6 +3,7 @@
 mod accesses;
 mod advisory;
 mod aggregates;
+mod before;
 mod columns;
 mod command;
 mod condition;

@@ -11,12 +11,12 @@ use std::ops::ControlFlow;
 use isobench_robustness::{Columns, Strength};
 use isobench_script::{Slot, TextPart};
 use sqlparser::ast::{
-    Assignment, AssignmentTarget, DataType, Delete, Expr, FromTable, Ident, Insert, JoinConstraint,
-    JoinOperator, LockType, NonBlock, ObjectName, OnConflictAction, OnInsert, OrderByKind, Query, Select,
-    SelectItem, SetExpr, Statement, TableFactor, TableObject, TableWithJoins, Update, UpdateTableFromKind,
-    Value, ValueWithSpan,
+    Assignment, AssignmentTarget, DataType, Delete, Expr, FromTable, Insert, JoinConstraint, JoinOperator,
+    LockType, NonBlock, ObjectName, OnConflictAction, OnInsert, Query, Select, SetExpr, Statement,
+    TableFactor, TableObject, TableWithJoins, Update, UpdateTableFromKind, Value, ValueWithSpan,
 };
 
+use super::before::{joining, ordering};
 use super::columns::{is_wildcard, returning};
 use super::condition::{conjuncts, equalities};
 use super::walk::{Node, walk};
@@ -92,8 +92,7 @@ struct Instance {
     tested: BTreeSet<String>,
     /// Columns that are equal to columns of other instances.
     links: Vec<(String, usize, String)>,
-    /// The columns by which its rows are joined with others: with those of its snapshot, even if who waits
-    /// for a row then finds others there.
+    /// The columns by which its rows are joined and ordered ([`super::before`]).
     joined: Columns,
     /// A condition requires something else as well, or may.
     restricted: bool,
@@ -310,33 +309,14 @@ impl Accesses<'_, '_> {
 
     /// Notes the columns by which rows are ordered: who waits for one has chosen it by what it was.
     fn order(&self, instances: &mut [Instance], select: &Select, query: &Query) {
-        let Some(order) = &query.order_by else { return };
         if let [only] = &*instances
             && self.is_one_row(only)
         {
             return;
         }
-        // A name alone is first of all that of a column of the result.
-        let given = |name: &Ident| {
-            let named = |item: &SelectItem| matches!(item, SelectItem::ExprWithAlias { alias, .. } if ident(alias) == ident(name));
-            instances.len() > 1 || select.projection.iter().any(named)
-        };
-        let column = |expr: &Expr| match expr {
-            Expr::Identifier(name) if given(name) => None,
-            expr => self.column(instances, expr),
-        };
-        let columns: Option<Vec<(usize, String)>> = match &order.kind {
-            OrderByKind::Expressions(all) => all.iter().map(|one| column(&one.expr)).collect(),
-            OrderByKind::All(_) => None,
-        };
-        let Some(columns) = columns else {
-            instances.iter_mut().for_each(|instance| instance.joined = Columns::All);
-            return;
-        };
-        for (at, column) in columns {
-            if let Columns::These(joined) = &mut instances[at].joined {
-                joined.insert(column);
-            }
+        match ordering(select, query, &|column| self.column(instances, column)) {
+            Some(columns) => columns.into_iter().for_each(|(at, column)| instances[at].join_by(column)),
+            None => instances.iter_mut().for_each(|instance| instance.joined = Columns::All),
         }
     }
 
@@ -807,39 +787,10 @@ impl Accesses<'_, '_> {
         }
     }
 
-    /// Notes the columns that a condition compares with what is of other rows. A subquery that is one value
-    /// is asked again for a row that was waited for; one of rows is joined.
+    /// Notes the columns that a condition compares with what is of other rows.
     fn relate(&self, instances: &mut [Instance], condition: &Expr) {
-        let mut parts = Vec::new();
-        conjuncts(condition, &mut parts);
-        for part in parts {
-            let (mut columns, mut others, mut depth) = (BTreeSet::new(), false, 0);
-            let _ = walk(part, &mut |node| {
-                match node {
-                    Node::Query(_) => depth += 1,
-                    Node::QueryEnd => depth -= 1,
-                    Node::Expr(Expr::Exists { .. } | Expr::InSubquery { .. } | Expr::AnyOp { .. }) => {
-                        others = true
-                    }
-                    Node::Expr(column @ (Expr::Identifier(_) | Expr::CompoundIdentifier(_))) => {
-                        match self.column(instances, column) {
-                            Some(found) => drop(columns.insert(found)),
-                            None => others |= depth == 0,
-                        }
-                    }
-                    _ => {}
-                }
-                ControlFlow::Continue(())
-            });
-            let of: BTreeSet<usize> = columns.iter().map(|(at, _)| *at).collect();
-            if others || of.len() > 1 {
-                for (at, column) in columns {
-                    if let Columns::These(joined) = &mut instances[at].joined {
-                        joined.insert(column);
-                    }
-                }
-            }
-        }
+        let joined = joining(condition, &|column| self.column(instances, column));
+        joined.into_iter().for_each(|(at, column)| instances[at].join_by(column));
     }
 
     /// What who changes or locks rows of an instance reads of them before: by what they are joined.
@@ -941,6 +892,13 @@ impl Accesses<'_, '_> {
 }
 
 impl Instance {
+    /// Notes a column by which its rows are found as the snapshot has them.
+    fn join_by(&mut self, column: String) {
+        if let Columns::These(joined) = &mut self.joined {
+            joined.insert(column);
+        }
+    }
+
     /// Forgets what conditions require.
     fn loosen(&mut self) {
         self.tested.extend(std::mem::take(&mut self.equal).into_keys());

@@ -1,7 +1,7 @@
 //! Executions of some scripts at once, and in all orders, and whether the outcomes are the same.
 
 use std::collections::BTreeSet;
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
 use isobench_isolation::Level;
 use isobench_pgwire::{ConnectOptions, Connection};
@@ -257,6 +257,16 @@ pub struct Tally {
     pub with_failures: u64,
     pub with_waits: u64,
     pub unknown: u64,
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Tally { schedules, with_failures, with_waits, unknown } = self;
+        write!(
+            f,
+            "{schedules} schedules, {with_failures} with failures, {with_waits} with waits, {unknown} not judged"
+        )
+    }
 }
 
 fn permutations(count: usize) -> Vec<Vec<usize>> {
