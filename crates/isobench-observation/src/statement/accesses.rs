@@ -781,7 +781,9 @@ impl Accesses<'_, '_> {
         match constraint {
             JoinConstraint::On(on) => self.relate(instances, on),
             JoinConstraint::Using(_) | JoinConstraint::Natural => {
-                instances.iter_mut().for_each(|instance| instance.joined = Columns::All);
+                for instance in instances {
+                    instance.joined = Columns::All;
+                }
             }
             JoinConstraint::None => {}
         }
@@ -790,7 +792,9 @@ impl Accesses<'_, '_> {
     /// Notes the columns that a condition compares with what is of other rows.
     fn relate(&self, instances: &mut [Instance], condition: &Expr) {
         let joined = joining(condition, &|column| self.column(instances, column));
-        joined.into_iter().for_each(|(at, column)| instances[at].join_by(column));
+        for (at, column) in joined {
+            instances[at].join_by(column);
+        }
     }
 
     /// What who changes or locks rows of an instance reads of them before: by what they are joined.

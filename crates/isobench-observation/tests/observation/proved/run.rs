@@ -18,6 +18,7 @@ pub struct Answer {
 
 /// A transaction as executed.
 #[derive(Debug, Clone, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "what is noted of a transaction, each on its own")]
 pub struct Transaction {
     /// Where it began, with which variables.
     pub place: usize,
@@ -56,6 +57,7 @@ impl Transaction {
 /// A result that a value is of: the transaction and the answer, by their places.
 type Origin = (usize, usize);
 
+#[expect(clippy::struct_excessive_bools, reason = "where it is, and how it is executed")]
 pub struct Run<'a> {
     script: &'a Script,
     /// The numbers that each command draws.
@@ -169,12 +171,11 @@ impl<'a> Run<'a> {
         for part in parts {
             let end = part.find(|letter: char| !letter.is_ascii_alphanumeric()).unwrap_or(part.len());
             let name = &part[..end];
-            match self.variables.get(name) {
-                Some(value) => sql.push_str(value),
-                None => {
-                    sql.push(':');
-                    sql.push_str(name);
-                }
+            if let Some(value) = self.variables.get(name) {
+                sql.push_str(value);
+            } else {
+                sql.push(':');
+                sql.push_str(name);
             }
             self.use_of(name);
             sql.push_str(&part[end..]);
@@ -280,7 +281,7 @@ impl<'a> Run<'a> {
         true
     }
 
-    /// Ends it where it can't go on: true if it has to be rolled back.
+    /// True if a transaction hasn't ended.
     pub fn is_in_block(&self) -> bool {
         self.open && self.in_block
     }

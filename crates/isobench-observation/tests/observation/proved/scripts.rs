@@ -379,6 +379,7 @@ impl<'a> Maker<'a> {
         }
     }
 
+    #[expect(clippy::too_many_lines, reason = "a table: each form of a query")]
     fn query(&mut self) -> (String, Store) {
         let table = self.table();
         let named = table.name.as_str();

@@ -99,7 +99,7 @@ fn run(connection: &mut Connection, sql: &str) -> Answered {
     let returns = sql.contains(" RETURNING ") || !writes;
     let done = if returns {
         connection.query(sql).map(|result| {
-            let changed = writes.then(|| result.rows.len() as u64);
+            let changed = writes.then_some(result.rows.len() as u64);
             Reply { columns: result.columns, rows: result.rows, changed }
         })
     } else {
