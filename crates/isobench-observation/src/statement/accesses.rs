@@ -94,6 +94,8 @@ struct Instance {
     links: Vec<(String, usize, String)>,
     /// The columns by which its rows are joined and ordered ([`super::before`]).
     joined: Columns,
+    /// It is a subquery: a query that locks its rows locks those of its tables.
+    subquery: bool,
     /// A condition requires something else as well, or may.
     restricted: bool,
     /// It is on the side of an outer join that may be missing.
@@ -298,6 +300,11 @@ impl Accesses<'_, '_> {
         propagate(&mut instances);
         self.order(&mut instances, select, query);
         let lock = self.lock(query)?;
+        let locks =
+            |instance: &Instance| lock.as_ref().is_some_and(|(of, _)| of.is_none() || *of == instance.name);
+        if instances.iter().any(|instance| instance.subquery && locks(instance)) {
+            return Err("isobench doesn't know which rows of a subquery it locks".to_owned());
+        }
         let limited = query.limit_clause.is_some() || query.fetch.is_some();
         let certain = !limited && self.is_certain(&instances);
         for instance in &instances {
@@ -731,6 +738,7 @@ impl Accesses<'_, '_> {
             tested: BTreeSet::new(),
             links: Vec::new(),
             joined: Columns::NONE,
+            subquery: false,
             restricted: false,
             nullable: false,
         };
@@ -756,7 +764,8 @@ impl Accesses<'_, '_> {
                 }
             }
             TableFactor::Derived { alias, .. } => {
-                instances.push(instance(alias.as_ref().map(|alias| ident(&alias.name)), None));
+                let own = instance(alias.as_ref().map(|alias| ident(&alias.name)), None);
+                instances.push(Instance { subquery: true, ..own });
             }
             TableFactor::UNNEST { alias, .. } | TableFactor::Function { alias, .. } => {
                 instances.push(instance(alias.as_ref().map(|alias| ident(&alias.name)), None));

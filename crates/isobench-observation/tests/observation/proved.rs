@@ -318,6 +318,27 @@ fn one_level_lower_than_proved_is_shown_to_be_unsafe() {
     }
 }
 
+/// A query that locks the rows of a subquery waits for them, and has others as they were.
+#[test]
+fn rows_of_subqueries_that_are_locked_are_not_taken_for_read() {
+    let Some((_server, mut stage)) = stage("rows_of_subqueries_that_are_locked_are_not_taken_for_read")
+    else {
+        return;
+    };
+    let schema = Schema::known(TABLES, &[("a", &["k", "v", "w"]), ("b", &["k", "v", "w"])]);
+    let scripts = [
+        "BEGIN;\nUPDATE a SET v = v + 1 WHERE k = 2;\nUPDATE b SET v = v + 1 WHERE k = 2;\nCOMMIT;\n",
+        "SELECT q.v, r.v FROM (SELECT v FROM a WHERE k = 2) q, b r WHERE r.k = 2 FOR UPDATE OF q;\n",
+    ];
+    let scripts: Vec<Script> = scripts.into_iter().map(Script::read).collect();
+    stage.set_up(&schema).expect("tables");
+    let (levels, unknown) = proved(&catalog(&mut stage), &scripts, false).expect("levels");
+    let set = Set { schema, scripts, levels, unknown };
+    let judged = set.judge(&mut stage, &[RC, RC], &mut Dice::of(1), &mut Tally::default());
+    assert!(judged.is_err(), "it is safe on the server");
+    assert!(unknown == 1 && set.levels[1] > RC, "{unknown} unknown, {:?}", set.levels);
+}
+
 /// Levels of which each is one lower; `None` if all are the lowest.
 fn lower(levels: &[Level]) -> Option<Vec<Level>> {
     let one = |level: &Level| match level {
