@@ -59,6 +59,7 @@ pub struct Carried {
 }
 
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 struct Node {
     script: usize,
     command: usize,

@@ -89,6 +89,7 @@ pub struct TemplateStatement {
 
 /// Makes programs of scripts as their author wrote them. `absent` has the names of statements that may
 /// find no row although no script inserts or deletes any.
+#[expect(clippy::too_many_lines, reason = "one walk over all statements")]
 pub fn templates(
     scripts: &[Script],
     symbols: &Symbols,
@@ -505,6 +506,7 @@ impl Versions {
 
 /// A way through a script.
 #[derive(Clone, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 struct Way {
     name: Vec<String>,
     values: BTreeMap<Slot, Term>,
@@ -645,7 +647,9 @@ impl Walk<'_> {
                 CommandKind::Sql(sql) if self.skipped.contains(&at) => {
                     if let Store::Gset { prefix } | Store::Aset { prefix } = &sql.store {
                         for read in &self.commands[at] {
-                            ways.iter_mut().for_each(|way| self.forget(way, prefix, read));
+                            for way in &mut ways {
+                                self.forget(way, prefix, read);
+                            }
                         }
                     }
                 }
@@ -664,7 +668,9 @@ impl Walk<'_> {
                                 self.stored(way, prefix, read, found);
                             }
                         } else if read.returns_rows() {
-                            ways.iter_mut().for_each(|way| way.shows = true);
+                            for way in &mut ways {
+                                way.shows = true;
+                            }
                         }
                         if ways.iter().map(|way| way.ended.len() + 1).sum::<usize>() > 4 * MOST_BRANCHES {
                             return None;
@@ -810,7 +816,9 @@ impl Walk<'_> {
             }
             _ => {
                 if let Some((mark, name)) = &read.savepoint {
-                    ways.iter_mut().for_each(|way| way.mark(*mark, name));
+                    for way in &mut ways {
+                        way.mark(*mark, name);
+                    }
                 }
                 let accesses = if let Ok(accesses) = &read.accesses {
                     accesses.clone()

@@ -115,6 +115,7 @@ pub enum Inheritance {
 
 /// A column.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub struct Column {
     /// The name.
     pub name: String,

@@ -855,7 +855,9 @@ impl Accesses<'_, '_> {
             }
             if left_over {
                 self.test(instances, part);
-                instances.iter_mut().for_each(|instance| instance.restricted = true);
+                for instance in &mut *instances {
+                    instance.restricted = true;
+                }
             }
         }
     }

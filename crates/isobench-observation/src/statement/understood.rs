@@ -8,9 +8,8 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    Cte, Delete, Expr, GroupByExpr, Insert, JoinConstraint, JoinOperator, LimitClause, ObjectName, Query,
-    Select, SelectItem, SetExpr, Statement, TableAlias, TableFactor, TableWithJoins, Update,
-    UpdateTableFromKind,
+    Cte, Delete, Expr, GroupByExpr, Insert, JoinOperator, LimitClause, ObjectName, Query, Select, SelectItem,
+    SetExpr, Statement, TableAlias, TableFactor, TableWithJoins, Update, UpdateTableFromKind,
 };
 use sqlparser::tokenizer::Token;
 
@@ -168,37 +167,34 @@ impl Examiner<'_> {
             return Some(unlisted("a clause of its SELECT"));
         }
         let listed = |item: &SelectItem| match item {
-            SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. } => true,
-            SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..) => true,
+            SelectItem::UnnamedExpr(_)
+            | SelectItem::ExprWithAlias { .. }
+            | SelectItem::Wildcard(_)
+            | SelectItem::QualifiedWildcard(..) => true,
             SelectItem::ExprWithAliases { .. } => false,
         };
         if !select.projection.iter().all(listed) {
             return Some(unlisted("an output column"));
         }
-        self.from_form(&select.from)
+        self.tables_form(&select.from)
     }
 
-    fn from_form(&self, from: &[TableWithJoins]) -> Option<String> {
+    fn tables_form(&self, from: &[TableWithJoins]) -> Option<String> {
         from.iter().find_map(|table| {
             let joins = || table.joins.iter();
             let operator = |operator: &JoinOperator| {
-                let constraint = match operator {
-                    JoinOperator::Join(constraint)
-                    | JoinOperator::Inner(constraint)
-                    | JoinOperator::Left(constraint)
-                    | JoinOperator::LeftOuter(constraint)
-                    | JoinOperator::Right(constraint)
-                    | JoinOperator::RightOuter(constraint)
-                    | JoinOperator::FullOuter(constraint)
-                    | JoinOperator::CrossJoin(constraint) => constraint,
-                    _ => return Some(unlisted("a join")),
-                };
-                match constraint {
-                    JoinConstraint::On(_)
-                    | JoinConstraint::Using(_)
-                    | JoinConstraint::Natural
-                    | JoinConstraint::None => None,
-                }
+                let listed = matches!(
+                    operator,
+                    JoinOperator::Join(_)
+                        | JoinOperator::Inner(_)
+                        | JoinOperator::Left(_)
+                        | JoinOperator::LeftOuter(_)
+                        | JoinOperator::Right(_)
+                        | JoinOperator::RightOuter(_)
+                        | JoinOperator::FullOuter(_)
+                        | JoinOperator::CrossJoin(_)
+                );
+                (!listed).then(|| unlisted("a join"))
             };
             self.factor_form(&table.relation)
                 .or_else(|| joins().find_map(|join| self.factor_form(&join.relation)))
@@ -242,7 +238,7 @@ impl Examiner<'_> {
             | TableFactor::Function { .. }
             | TableFactor::UNNEST { .. } => None,
             TableFactor::NestedJoin { table_with_joins, alias: None } => {
-                self.from_form(std::slice::from_ref(&**table_with_joins))
+                self.tables_form(std::slice::from_ref(&**table_with_joins))
             }
             _ => Some(unlisted("an item of FROM")),
         }
@@ -316,7 +312,7 @@ impl Examiner<'_> {
             Some(UpdateTableFromKind::AfterSet(from)) => from.as_slice(),
             Some(UpdateTableFromKind::BeforeSet(_)) => return Some(unlisted("its FROM")),
         };
-        self.from_form(std::slice::from_ref(table)).or_else(|| self.from_form(from)).or_else(|| {
+        self.tables_form(std::slice::from_ref(table)).or_else(|| self.tables_form(from)).or_else(|| {
             let TableFactor::Table { name, .. } = &table.relation else {
                 return Some(unlisted("its table"));
             };
@@ -338,8 +334,8 @@ impl Examiner<'_> {
         if !plain || !joins.is_empty() {
             return Some(unlisted("a clause of its DELETE"));
         }
-        self.from_form(from)
-            .or_else(|| self.from_form(delete.using.as_deref().unwrap_or_default()))
+        self.tables_form(from)
+            .or_else(|| self.tables_form(delete.using.as_deref().unwrap_or_default()))
             .or_else(|| self.target_form(name))
     }
 

@@ -48,7 +48,6 @@ fn transaction(random: &mut Rng, size: Size) -> Tx {
             3 | 4 => Op { reads: 0, writes, lock: write, ..plain },
             // A group isn't changed and read at once.
             5 if group => plain,
-            5 => Op { writes, lock: write, ..plain },
             6 => Op { lock: Some(STRENGTHS[random.usize(0..4)]), ..plain },
             _ => Op { writes, lock: write, ..plain },
         };

@@ -196,7 +196,7 @@ fn what_cannot_be_done_is_refused_before_anything_is_tried() {
     s.assert_clean();
 }
 
-/// A dump as pg_dump writes it: an empty search path, roles of another server, an extension, rows after COPY.
+/// A dump as `pg_dump` writes it: an empty search path, roles of another server, an extension, rows after COPY.
 const DUMP: &str = "\\restrict a1B2\n\nSELECT pg_catalog.set_config('search_path', '', false);\n\
     CREATE EXTENSION IF NOT EXISTS citext WITH SCHEMA public;\nCREATE ROLE auditor;\n\
     CREATE TABLE public.product (id integer NOT NULL, name public.citext, public boolean, stock integer);\n\
@@ -461,6 +461,9 @@ fn an_interrupted_search_reports_what_it_has() {
     assert!(!s.file("levels.toml").exists());
 }
 
+/// Options, what to wait for, and whether anything was measured by then.
+type Phase<'p> = (&'p str, &'p dyn Fn(&Scene, &Running), bool);
+
 /// Whenever the server is lost, what was found is reported, the status is the same, and nothing is told of
 /// what wasn't measured.
 #[test]
@@ -477,7 +480,7 @@ fn a_lost_server_leaves_what_was_found() {
         });
     };
     let has_measured = |_: &Scene, running: &Running| running.wait_for_stderr("round 1/");
-    let phases: [(&str, &dyn Fn(&Scene, &Running), bool); 3] = [
+    let phases: [Phase<'_>; 3] = [
         ("--try 10m --no-measure", &tries, false),
         ("--try 20 --time 60s --rounds 3", &measures, false),
         ("--try 20 --time 200ms --rounds 500", &has_measured, true),
