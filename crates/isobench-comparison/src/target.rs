@@ -400,7 +400,10 @@ impl Target {
         match (&self.namespace, connector.place()) {
             (Some(namespace), Some(name)) => namespace.borrow_mut().make_anew(name).map_err(Failure::setup),
             (None, place) if self.is_embedded() => {
-                let mut connection = Connection::open(&self.control).map_err(Failure::setup)?;
+                // Interleavings are tried in a database of their own.
+                let dbname = connector.options().dbname.clone();
+                let options = ConnectOptions { dbname, ..self.control.clone() };
+                let mut connection = Connection::open(&options).map_err(Failure::setup)?;
                 let done = self.empty_database(&mut connection, place);
                 connection.close();
                 done
