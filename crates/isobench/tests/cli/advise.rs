@@ -214,7 +214,7 @@ fn a_dump_makes_the_tables_on_an_embedded_server() {
          UPDATE product SET stock = :stock - 1 WHERE id = 1;\nCOMMIT;\n",
     );
     let finished = s.run(&words("advise -f sell.sql --setup dump.sql --no-measure")).expect(0);
-    finished.prints(&["\nsell.sql     repeatable read  shown unsafe at read committed [1]"]);
+    finished.prints(&["\nsell.sql     repeatable read  proved; shown unsafe at read committed [1]"]);
     let finished = s.run(&words("probe -f sell.sql --setup dump.sql --try 1 --replay none.spec")).expect(2);
     finished.says(&["a spec can't hold the rows that follow the COPY at dump.sql:9"]);
     let compare = "compare -f sell.sql --setup dump.sql --time 200ms --rounds 2 --try 1 --no-save";
@@ -337,7 +337,7 @@ fn a_unique_index_is_tried() {
         s.run(&words(&format!("advise -f sign_up.sql --setup {setup} --no-measure --try 2s"))).expect(0)
     };
     advise("setup.sql").prints(&[
-        "\nsign_up.sql  serializable  shown unsafe at repeatable read [1]\n",
+        "\nsign_up.sql  serializable  proved; shown unsafe at repeatable read [1]\n",
         "  unique index on person (email): read committed; not proved, nothing wrong shown in ",
         "\nCREATE UNIQUE INDEX ON person (email);\n",
     ]);
@@ -438,7 +438,7 @@ fn counted_rows_are_locked_and_tried() {
          UPDATE doctor SET on_call = false WHERE shift = :s AND name = :n;\n\\endif\nCOMMIT;\n",
     );
     s.run(&words("advise -f leave.sql --setup setup.sql --no-measure --try 2s")).expect(0).prints(&[
-        "\nleave.sql    serializable  shown unsafe at repeatable read [1]",
+        "\nleave.sql    serializable  proved; shown unsafe at repeatable read [1]",
         "  lock leave.sql:4 (FOR NO KEY UPDATE): read committed; not proved, nothing wrong shown in ",
         "\n+SELECT count(*) AS c FROM (SELECT * FROM doctor WHERE shift = :s AND on_call FOR NO KEY UPDATE) AS doctor ",
     ]);
@@ -516,7 +516,7 @@ fn a_queue_is_taken_past_locked_rows() {
          UPDATE job SET state = 'taken', worker = :w WHERE id = :job;\nCOMMIT;\n",
     );
     s.run(&words("advise -f take.sql --setup setup.sql --no-measure --try 20")).expect(0).prints(&[
-        "\ntake.sql     repeatable read  shown unsafe at read committed [1]",
+        "\ntake.sql     serializable  proved; shown unsafe at read committed [1]",
         "lock take.sql:3 (FOR UPDATE SKIP LOCKED): read committed; not proved, nothing wrong shown in ",
         "\n+SELECT id AS job FROM job WHERE state = 'new' ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED \\gset\n",
     ]);

@@ -386,6 +386,6 @@ fn a_closed_standard_output_is_an_error_and_files_are_written() {
         closed(line).expect(1).says(&["could not write to standard output: it is closed"]);
     }
     assert!(scene.read("page.html").contains("</html>"));
-    closed("nosuch").expect(1).says(&["For more information"]);
+    closed("nosuch").expect(1).says(&["nosuch"]);
     closed(&format!("report {example} --html other.html")).expect(0);
 }

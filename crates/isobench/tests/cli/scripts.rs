@@ -142,7 +142,7 @@ fn a_capture_is_advised_on_and_compared_by_itself() {
     s.run(&words("advise shop.capture --setup shop.sql --no-measure --try 10"))
         .expect(0)
         .says(&["2 templates are 100.0 % of 80 transactions.", "shop.scripts/README.md"])
-        .prints(&["repeatable read  shown unsafe at read committed"]);
+        .prints(&["shown unsafe at read committed"]);
     let line = "compare shop.capture --levels rc,rr -c 4 --time 300ms --rounds 2 --no-save --try 10";
     s.run(&words(line))
         .expect(0)
