@@ -384,8 +384,14 @@ impl Target {
     fn create_room(&self, kind: &str) -> Outcome<String> {
         self.rooms.set(self.rooms.get() + 1);
         let name = format!("isobench_{}", self.rooms.get());
-        let mut connection = self.open().map_err(Failure::setup)?;
-        connection.execute(&format!("CREATE {kind} {name}")).map_err(Failure::setup)?;
+        // Whoever executes recorded SQL owns what it is executed in, and may create no database.
+        let owner = match kind {
+            "DATABASE" if self.is_confined() => format!(" OWNER {CONFINED}"),
+            _ => String::new(),
+        };
+        let opened = if owner.is_empty() { self.open() } else { self.controller().open() };
+        let mut connection = opened.map_err(Failure::setup)?;
+        connection.execute(&format!("CREATE {kind} {name}{owner}")).map_err(Failure::setup)?;
         connection.close();
         Ok(name)
     }

@@ -139,7 +139,8 @@ fn usage(mut error: clap::Error, words: &[OsString]) -> ExitCode {
         // It quotes arguments, which may contain a password.
         eprint!("{}", fit(&plain));
     } else {
-        let printed = output::stdout().map(drop).and_then(|()| error.print());
+        let open = if error.use_stderr() { Ok(()) } else { output::stdout().map(drop) };
+        let printed = open.and_then(|()| error.print());
         if let (false, Err(unprinted)) = (error.use_stderr(), printed) {
             return ended(Err(output::unwritten(unprinted)));
         }

@@ -149,7 +149,7 @@ fn what_is_not_known_lowers_no_level() {
 fn what_cannot_be_done_is_refused_before_anything_is_tried() {
     let Some(s) = scene("what_cannot_be_done_is_refused_before_anything_is_tried") else { return };
     s.write("mine.toml", "x = 1\n");
-    s.write("other.toml", "version = 1\n[levels]\n\"gone.sql\" = \"serializable\"\n");
+    s.write("other.toml", "version = 2\n[levels]\n\"gone.sql\" = \"serializable\"\n");
     s.write("database.sql", "CREATE TABLE t (id int PRIMARY KEY);\nCREATE DATABASE shop;\n");
     let finished = s.run(&words("advise -f close.sql --setup database.sql")).expect(1);
     finished.says(&["--setup: database.sql:2 says \"database\", which concerns the whole server"]);
@@ -497,7 +497,7 @@ fn a_lost_server_leaves_what_was_found() {
         let rows = advice["measured"]["candidates"].as_array().map_or(&[][..], Vec::as_slice);
         assert_eq!(rows.is_empty(), !measured, "{options}: {rows:#?}");
         assert!(rows.iter().all(|row| row["tps"].is_number() || row["anomalies"] != 0), "{rows:#?}");
-        assert_eq!(s.file("levels.toml").exists(), !options.contains("--no-measure"), "{options}");
+        assert!(s.file("levels.toml").exists() || !measured, "{options}");
     }
 }
 
