@@ -4,6 +4,7 @@ mod accesses;
 mod advisory;
 mod aggregates;
 mod before;
+mod clauses;
 mod columns;
 mod command;
 mod condition;

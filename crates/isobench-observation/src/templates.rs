@@ -128,6 +128,8 @@ pub fn templates(
                     locks: Vec::new(),
                     tables: BTreeSet::new(),
                     named: BTreeSet::new(),
+                    renames: Vec::new(),
+                    changes_meaning: false,
                     savepoint: text.as_ref().zip(range).and_then(|(text, range)| savepoint(text, range)),
                     chains: false,
                     finds: matches!(sql.store, Store::Gset { .. }) && place + 1 == sql.statements.len(),
@@ -152,7 +154,7 @@ pub fn templates(
                         line: parsed_command.line,
                         at: read.at.clone(),
                         text: read.text.clone(),
-                        unknown: read.accesses.as_ref().err().cloned(),
+                        unknown: None,
                         fixes: std::mem::take(&mut read.fixes),
                         rewritten: flows.rewritten(number).cloned(),
                         lock_within: read.lock_within.take(),
@@ -166,7 +168,7 @@ pub fn templates(
         }
         read.push(commands);
     }
-    renamed(&mut read, scripts);
+    renamed(&mut read);
     let reasons = read.iter().flatten().flatten().filter(|read| touches_rows(read.kind, &read.text));
     for (statement, read) in found.statements.iter_mut().zip(reasons) {
         statement.unknown = read.accesses.as_ref().err().cloned();
@@ -228,6 +230,10 @@ struct Read {
     tables: BTreeSet<RelationId>,
     /// All names in it.
     named: BTreeSet<String>,
+    /// The names that it creates, alters or drops.
+    renames: Vec<String>,
+    /// It may change what names mean in later statements.
+    changes_meaning: bool,
     /// The savepoint that it sets, or to which it rolls back.
     savepoint: Option<(Mark, String)>,
     /// It has to return a row, or the script ends: each of its tables in FROM has a row then.
@@ -260,6 +266,8 @@ impl Read {
     ) {
         let surroundings = Surroundings::default();
         let examiner = Examiner::new(catalog, &surroundings, text, range.clone());
+        self.renames = changed_names(text, range);
+        self.changes_meaning = changes_meaning(text, range);
         self.named = text.tokens[range.clone()].iter().filter_map(Placed::name).collect();
         self.chains = chains(text, range);
         let named = |(table, fix): (RelationId, Fix)| (catalog.relations[table].qualified(), fix);
@@ -304,6 +312,17 @@ impl Read {
     }
 }
 
+/// The variables that the results of statements may become, by the prefix of their names.
+fn slots_given(prefix: &str, reads: &[Read], symbols: &Symbols) -> Vec<Slot> {
+    let gives = |column: &str| {
+        let of =
+            |read: &Read| read.gives.as_ref().is_none_or(|gives| gives.iter().any(|one| one.name == column));
+        reads.iter().any(of)
+    };
+    let given = |name: &&str| name.strip_prefix(prefix).is_some_and(gives);
+    symbols.names().filter(given).filter_map(|name| symbols.lookup(name)).collect()
+}
+
 /// The tables that statements may touch: one that isn't understood may touch all of these, and others.
 fn touched(read: &mut [Vec<Vec<Read>>]) -> BTreeSet<RelationId> {
     let all: BTreeSet<RelationId> = read.iter().flatten().flatten().flat_map(Read::touched).collect();
@@ -317,21 +336,11 @@ fn touched(read: &mut [Vec<Vec<Read>>]) -> BTreeSet<RelationId> {
 
 /// Takes statements for not understood whose names may mean something else by then, because a script
 /// changes what names mean.
-fn renamed(read: &mut [Vec<Vec<Read>>], scripts: &[Script]) {
-    let (mut names, mut everything) = (BTreeSet::new(), None);
-    for (parsed, commands) in scripts.iter().zip(read.iter()) {
-        for (command, statements) in parsed.commands.iter().zip(commands) {
-            let CommandKind::Sql(sql) = &command.kind else { continue };
-            let Some(text) = Text::scan(sql) else { continue };
-            let ranges = text.statements();
-            for (range, _) in ranges.iter().zip(statements) {
-                names.extend(changed_names(&text, range));
-                if changes_meaning(&text, range) {
-                    everything = Some(format!("{}:{}", parsed.name, command.line));
-                }
-            }
-        }
-    }
+fn renamed(read: &mut [Vec<Vec<Read>>]) {
+    let all = || read.iter().flatten().flatten();
+    let names: BTreeSet<String> = all().flat_map(|statement| &statement.renames).cloned().collect();
+    let everything = all().rfind(|statement| statement.changes_meaning);
+    let everything = everything.map(|statement| statement.at.clone());
     // A statement that creates something names it itself.
     let own = |text: &str| {
         let first = text.split_whitespace().next().unwrap_or_default().to_ascii_lowercase();
@@ -758,16 +767,8 @@ impl Walk<'_> {
 
     /// Gives all variables that a statement's result may become values that aren't known.
     fn forget(&self, way: &mut Way, prefix: &str, read: &Read) {
-        let given = |name: &&str| {
-            let column = name.strip_prefix(prefix);
-            let of =
-                |column| read.gives.as_ref().is_none_or(|gives| gives.iter().any(|one| one.name == column));
-            column.is_some_and(of)
-        };
-        for name in self.symbols.names().filter(given) {
-            if let Some(slot) = self.symbols.lookup(name) {
-                way.assign(slot, self.symbols);
-            }
+        for slot in slots_given(prefix, std::slice::from_ref(read), self.symbols) {
+            way.assign(slot, self.symbols);
         }
     }
 
@@ -853,6 +854,8 @@ impl Walk<'_> {
     #[expect(clippy::too_many_lines, reason = "a table: each kind of access with its operations")]
     fn access(&self, way: Way, access: &Access, found: bool, at: &str) -> Vec<Way> {
         let mut way = way;
+        // Only plain reads have any, which are one operation.
+        way.idle.push((way.operations.len(), access.idle.clone()));
         let relation = &self.catalog.relations[access.table];
         let terms: BTreeMap<&str, Term> = access
             .equal
@@ -927,12 +930,6 @@ impl Walk<'_> {
         };
         let known = || terms.iter().map(|(column, term)| ((*column).to_owned(), term.clone())).collect();
         let kind = match access.deed {
-            Deed::Read if !access.idle.is_empty() => {
-                let idle = access.idle.clone();
-                way.idle.push((way.operations.len(), idle));
-                let access = Access { idle: BTreeSet::new(), ..access.clone() };
-                return self.access(way, &access, found, at);
-            }
             Deed::Read if one_row => {
                 let certain = access.certain && !guarded;
                 return vec![way.with([Operation { known: Vec::new(), certain, ..single(Kind::Read) }])];

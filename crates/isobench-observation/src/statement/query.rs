@@ -8,6 +8,7 @@ use sqlparser::ast::{
 use sqlparser::tokenizer::Token;
 
 use super::aggregates::Calls;
+use super::clauses::is_plain_select;
 use super::condition::LIST_ENDS;
 use super::from::{Item, Items, Source};
 use super::known::count_of_all;
@@ -113,7 +114,7 @@ impl Examiner<'_> {
         scope: &Scope,
         main: bool,
     ) -> Understood<Vec<Shown>> {
-        if !is_postgresql(select) {
+        if !is_plain_select(select) {
             return Err(NotUnderstood);
         }
         let items = self.items(&select.from, scope)?;
@@ -480,20 +481,4 @@ fn is_unordered(query: &Query) -> bool {
         && query.limit_clause.is_none()
         && query.fetch.is_none()
         && query.locks.is_empty()
-}
-
-/// True if a SELECT has no clause of another product.
-fn is_postgresql(select: &Select) -> bool {
-    select.optimizer_hints.is_empty()
-        && select.select_modifiers.is_none()
-        && select.top.is_none()
-        && select.exclude.is_none()
-        && select.lateral_views.is_empty()
-        && select.prewhere.is_none()
-        && select.connect_by.is_empty()
-        && select.cluster_by.is_empty()
-        && select.distribute_by.is_empty()
-        && select.sort_by.is_empty()
-        && select.qualify.is_none()
-        && select.value_table_mode.is_none()
 }

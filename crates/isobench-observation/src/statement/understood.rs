@@ -13,6 +13,7 @@ use sqlparser::ast::{
 };
 use sqlparser::tokenizer::Token;
 
+use super::clauses::{is_plain_delete, is_plain_insert, is_plain_select, is_plain_update};
 use super::walk::{Node, walk};
 use super::{Examiner, ident};
 use crate::catalog::{Inheritance, RelationId, RelationKind};
@@ -146,24 +147,11 @@ impl Examiner<'_> {
     }
 
     fn select_form(&self, select: &Select) -> Option<String> {
-        let plain = select.optimizer_hints.is_empty()
-            && select.select_modifiers.is_none()
-            && select.top.is_none()
-            && select.exclude.is_none()
-            && select.into.is_none()
-            && select.lateral_views.is_empty()
-            && select.prewhere.is_none()
-            && select.connect_by.is_empty()
-            && select.cluster_by.is_empty()
-            && select.distribute_by.is_empty()
-            && select.sort_by.is_empty()
-            && select.qualify.is_none()
-            && select.value_table_mode.is_none();
         let grouped = match &select.group_by {
             GroupByExpr::All(_) => false,
             GroupByExpr::Expressions(_, modifiers) => modifiers.is_empty(),
         };
-        if !plain || !grouped {
+        if !is_plain_select(select) || select.into.is_some() || !grouped {
             return Some(unlisted("a clause of its SELECT"));
         }
         let listed = |item: &SelectItem| match item {
@@ -244,7 +232,7 @@ impl Examiner<'_> {
         }
     }
 
-    /// What of a table isn't known though a statement names it.
+    /// Why isobench doesn't know all that reading a table does.
     fn relation_form(&self, relation: RelationId) -> Option<String> {
         let found = &self.catalog.relations[relation];
         let name = found.qualified();
@@ -272,22 +260,7 @@ impl Examiner<'_> {
     }
 
     fn insert_form(&self, insert: &Insert) -> Option<String> {
-        let plain = insert.optimizer_hints.is_empty()
-            && insert.or.is_none()
-            && !insert.ignore
-            && !insert.overwrite
-            && insert.assignments.is_empty()
-            && insert.partitioned.is_none()
-            && insert.after_columns.is_empty()
-            && !insert.has_table_keyword
-            && insert.output.is_none()
-            && !insert.replace_into
-            && insert.priority.is_none()
-            && insert.insert_alias.is_none()
-            && insert.settings.is_none()
-            && insert.format_clause.is_none()
-            && insert.multi_table_into_clauses.is_empty();
-        if !plain {
+        if !is_plain_insert(insert) {
             return Some(unlisted("a clause of its INSERT"));
         }
         let sqlparser::ast::TableObject::TableName(name) = &insert.table else {
@@ -297,14 +270,8 @@ impl Examiner<'_> {
     }
 
     fn update_form(&self, update: &Update) -> Option<String> {
-        let Update { optimizer_hints, table, from, output, or, order_by, limit, .. } = update;
-        let plain = optimizer_hints.is_empty()
-            && output.is_none()
-            && or.is_none()
-            && order_by.is_empty()
-            && limit.is_none()
-            && table.joins.is_empty();
-        if !plain {
+        let Update { table, from, .. } = update;
+        if !is_plain_update(update) {
             return Some(unlisted("a clause of its UPDATE"));
         }
         let from = match from {
@@ -321,17 +288,12 @@ impl Examiner<'_> {
     }
 
     fn delete_form(&self, delete: &Delete) -> Option<String> {
-        let plain = delete.optimizer_hints.is_empty()
-            && delete.tables.is_empty()
-            && delete.output.is_none()
-            && delete.order_by.is_empty()
-            && delete.limit.is_none();
         let (sqlparser::ast::FromTable::WithFromKeyword(from)
         | sqlparser::ast::FromTable::WithoutKeyword(from)) = &delete.from;
         let [TableWithJoins { relation: TableFactor::Table { name, .. }, joins }] = from.as_slice() else {
             return Some(unlisted("its table"));
         };
-        if !plain || !joins.is_empty() {
+        if !is_plain_delete(delete) || !joins.is_empty() {
             return Some(unlisted("a clause of its DELETE"));
         }
         self.tables_form(from)

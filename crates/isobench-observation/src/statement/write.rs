@@ -10,6 +10,7 @@ use sqlparser::ast::{
     Statement, TableFactor, TableObject, TableWithJoins, Update, UpdateTableFromKind,
 };
 
+use super::clauses::{is_plain_delete, is_plain_insert, is_plain_update};
 use super::condition::{Table, conjuncts, take_key};
 use super::from::{Item, Items, Named, Source};
 use super::{
@@ -53,13 +54,7 @@ impl Examiner<'_> {
     }
 
     fn update(&mut self, update: &Update, end: usize, scope: &Scope, alone: bool) -> Understood<Vec<Shown>> {
-        if !update.optimizer_hints.is_empty()
-            || update.output.is_some()
-            || update.or.is_some()
-            || !update.order_by.is_empty()
-            || update.limit.is_some()
-            || !update.table.joins.is_empty()
-        {
+        if !is_plain_update(update) {
             return Err(NotUnderstood);
         }
         let target = self.target_of_factor(&update.table.relation)?;
@@ -81,13 +76,7 @@ impl Examiner<'_> {
     fn delete(&mut self, delete: &Delete, end: usize, scope: &Scope, alone: bool) -> Understood<Vec<Shown>> {
         let FromTable::WithFromKeyword(from) = &delete.from else { return Err(NotUnderstood) };
         let [TableWithJoins { relation, joins }] = from.as_slice() else { return Err(NotUnderstood) };
-        if !delete.optimizer_hints.is_empty()
-            || !delete.tables.is_empty()
-            || delete.output.is_some()
-            || !delete.order_by.is_empty()
-            || delete.limit.is_some()
-            || !joins.is_empty()
-        {
+        if !is_plain_delete(delete) || !joins.is_empty() {
             return Err(NotUnderstood);
         }
         let target = self.target_of_factor(relation)?;
@@ -103,7 +92,7 @@ impl Examiner<'_> {
 
     fn insert(&mut self, insert: &Insert, end: usize, scope: &Scope) -> Understood<Vec<Shown>> {
         let TableObject::TableName(name) = &insert.table else { return Err(NotUnderstood) };
-        if !insert.into || !is_postgresql(insert) {
+        if !insert.into || !is_plain_insert(insert) {
             return Err(NotUnderstood);
         }
         let alias = insert.table_alias.as_ref().map(|alias| &alias.alias);
@@ -541,23 +530,4 @@ pub(super) fn assigned(assignments: &[Assignment]) -> Understood<BTreeSet<String
         }
     }
     Ok(found)
-}
-
-/// True if an INSERT has no clause of another product.
-fn is_postgresql(insert: &Insert) -> bool {
-    insert.optimizer_hints.is_empty()
-        && insert.or.is_none()
-        && !insert.ignore
-        && !insert.overwrite
-        && insert.assignments.is_empty()
-        && insert.partitioned.is_none()
-        && insert.after_columns.is_empty()
-        && !insert.has_table_keyword
-        && insert.output.is_none()
-        && !insert.replace_into
-        && insert.priority.is_none()
-        && insert.insert_alias.is_none()
-        && insert.settings.is_none()
-        && insert.format_clause.is_none()
-        && insert.multi_table_insert_type.is_none()
 }

@@ -9,7 +9,7 @@ use isobench_robustness::Strength;
 use isobench_script::Statement as StatementKind;
 use isobench_script::{CommandKind, Script, Slot, Store, Symbols};
 
-use super::{Read, touches_rows};
+use super::{Read, slots_given, touches_rows};
 use crate::catalog::{Catalog, RelationId};
 use crate::statement::{Access, Deed, Known, name_in_sql};
 
@@ -146,15 +146,7 @@ fn assigns(command: &CommandKind, statements: &[Read], symbols: &Symbols) -> Vec
         CommandKind::Set { slot, .. } | CommandKind::SetShell { slot, .. } => vec![*slot],
         CommandKind::Sql(sql) => {
             let (Store::Gset { prefix } | Store::Aset { prefix }) = &sql.store else { return Vec::new() };
-            let given = |name: &str| {
-                let column = name.strip_prefix(prefix.as_str());
-                column.is_some_and(|column| {
-                    statements.iter().any(|read| {
-                        read.gives.as_ref().is_none_or(|gives| gives.iter().any(|one| one.name == column))
-                    })
-                })
-            };
-            symbols.names().filter(|name| given(name)).filter_map(|name| symbols.lookup(name)).collect()
+            slots_given(prefix, statements, symbols)
         }
         _ => Vec::new(),
     }

@@ -6,9 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use isobench_script::Statement as StatementKind;
-use isobench_script::{CommandKind, Expr, Script, Slot, Store, Symbols};
+use isobench_script::{CommandKind, Expr, Script, Slot, Sql, Store, Symbols};
 
-use super::Read;
+use super::{Read, slots_given};
 
 /// The commands that are executed between the first and the last time of their text in a transaction, with
 /// these two.
@@ -132,19 +132,13 @@ impl Assigned<'_> {
     }
 
     /// The variables that a command's result may become.
-    fn gives(&self, place: usize) -> BTreeSet<Slot> {
-        let CommandKind::Sql(sql) = &self.script.commands[place].kind else { return BTreeSet::new() };
-        let (Store::Gset { prefix } | Store::Aset { prefix }) = &sql.store else { return BTreeSet::new() };
-        let given = |name: &str| {
-            let column = name.strip_prefix(prefix.as_str());
-            column.is_some_and(|column| {
-                let of = |read: &Read| {
-                    read.gives.as_ref().is_none_or(|gives| gives.iter().any(|one| one.name == column))
-                };
-                self.commands[place].iter().any(of)
-            })
-        };
-        self.symbols.names().filter(|name| given(name)).filter_map(|name| self.symbols.lookup(name)).collect()
+    fn gives(&self, place: usize) -> Vec<Slot> {
+        match &self.script.commands[place].kind {
+            CommandKind::Sql(Sql { store: Store::Gset { prefix } | Store::Aset { prefix }, .. }) => {
+                slots_given(prefix, &self.commands[place], self.symbols)
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// The assignments of variables in a part of the script; the same one twice in a row counts once.

@@ -417,16 +417,8 @@ fn stores(sql: &Sql, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use isobench_script::{Symbols, parse};
-
+    use super::super::program::tests::programs;
     use super::*;
-
-    fn programs(text: &str) -> Programs {
-        let mut symbols = Symbols::new();
-        let script = parse("a.sql", text, &mut symbols).unwrap();
-        let variables = Variables::new(&symbols);
-        Programs::new([&script], symbols, variables)
-    }
 
     /// The commands that are sent in each way.
     fn sent(text: &str) -> BTreeSet<Vec<usize>> {

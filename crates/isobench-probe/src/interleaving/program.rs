@@ -324,12 +324,13 @@ fn unsuitable_sql(sql: &Sql) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use isobench_script::parse;
 
     use super::*;
 
-    fn programs(text: &str) -> Programs {
+    /// The programs of a script.
+    pub(in crate::interleaving) fn programs(text: &str) -> Programs {
         let mut symbols = Symbols::new();
         let script = parse("a.sql", text, &mut symbols).unwrap();
         let variables = Variables::new(&symbols);
