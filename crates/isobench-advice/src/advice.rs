@@ -75,7 +75,8 @@ pub struct Transaction {
     pub status: Status,
     /// Why a lower level isn't enough; null at read committed.
     pub below: Option<Reason>,
-    /// Higher levels that wouldn't be safe, because of locks that are older than snapshots.
+    /// Levels above the answer, or above a lower one that passed, that wouldn't be safe, because of locks that
+    /// are newer than snapshots.
     pub higher: Vec<Reason>,
     /// What may go wrong at every level; null if nothing may.
     pub at_every_level: Option<Reason>,
@@ -216,7 +217,12 @@ impl Advice {
                 higher: decision
                     .harmful
                     .iter()
-                    .filter(|shown| shown.program == number && shown.level() > level)
+                    .filter(of_program)
+                    .filter(|shown| {
+                        let between = passed.is_some_and(|passed| passed.levels[number] < shown.level());
+                        let was_shown = matches!(shown.executed, Executed::Shown(_));
+                        shown.level() > level || shown.level() < level && between && was_shown
+                    })
                     .map(|shown| reason(programs, shown))
                     .collect(),
                 at_every_level: unprotected.map(|shown| reason(programs, shown)),

@@ -539,6 +539,10 @@ mod tests {
         let harmful: Vec<(usize, Level)> =
             decision.harmful.iter().map(|shown| (shown.program, shown.levels[0])).collect();
         assert_eq!(harmful, [(0, repeatable)]);
+        let text = answer(&Advice::of(&templates, &decision, Vec::new()), 200);
+        let said =
+            "read committed passed 5 interleavings, but isn't proved; repeatable read would be unsafe [1]\n";
+        assert!(text.contains(said), "{text}");
         // What is shown at read committed, too, stays as it is.
         let execute = |execute: &Execute<'_>| {
             let wrong = execute.levels[0] < Level::Serializable;

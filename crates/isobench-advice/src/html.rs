@@ -322,7 +322,7 @@ mod tests {
     fn the_page_draws_who_endangers_whom() {
         let page = page(&advice(["shop/pay", "shop/<close>"]));
         assert!(!page.contains("<close>") && !page.contains("<1>"), "names are never markup");
-        for part in ["id=\"answer\"", "id=\"graph\"", "id=\"evidence\"", "only what the server promises"] {
+        for part in ["id=\"answer\"", "id=\"graph\"", "id=\"evidence\"", "Only what the server promises"] {
             assert!(page.contains(part), "{part}");
         }
         // An arrow is bold in both directions, and the one of any kind is dashed.

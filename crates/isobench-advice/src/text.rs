@@ -308,7 +308,8 @@ pub(crate) fn why<'a>(one: &'a Transaction, evidence: &mut Evidence<'a>) -> Stri
     parts.extend(one.not_tried.as_ref().filter(|_| !known).map(|why| format!("not tried: {why}")));
     for higher in &one.higher {
         let number = evidence.number(higher);
-        parts.push(format!("raising it to {} would be unsafe [{number}]", higher.level));
+        let how = if Some(higher.level) > one.level { "raising it to " } else { "" };
+        parts.push(format!("{how}{} would be unsafe [{number}]", higher.level));
     }
     parts.join("; ")
 }
