@@ -16,12 +16,6 @@ use crate::tables::Tables;
 /// Codes of errors for a table or a schema that doesn't exist (PostgreSQL manual, "Error Codes").
 const MISSING: [SqlState; 2] = [SqlState(*b"42P01"), SqlState(*b"3F000")];
 
-/// The beginning of what is sent to look names up.
-const PREPARE: &str = "PREPARE isobench_names AS ";
-
-/// Removes what was prepared.
-const FORGET: &str = "DEALLOCATE isobench_names";
-
 /// Words of commands that may create a relation, or rename one.
 const CREATING: [&str; 5] = ["call", "create", "do", "import", "rename"];
 
@@ -93,17 +87,13 @@ fn first_missing(
 fn refused(connection: &mut Connection, statement: &str) -> Outcome<Option<ServerError>> {
     let names = named_only(statement);
     let sent = names.as_deref().unwrap_or(statement);
-    let error = match connection.execute(&format!("{PREPARE}{sent}")) {
-        Ok(_) => {
-            connection.execute(FORGET).map_err(Failure::setup)?;
-            return Ok(None);
-        }
+    let error = match connection.analyse(sent) {
+        Ok(()) => return Ok(None),
         Err(error) if error.is_connection_lost() => return Err(Failure::setup(error)),
         Err(error) => error,
     };
     let Some(error) = error.server().filter(|error| MISSING.contains(&error.code)) else { return Ok(None) };
-    let shift = u32::try_from(PREPARE.len()).unwrap_or(0);
-    let position = error.position.filter(|_| names.is_none()).and_then(|at| at.checked_sub(shift));
+    let position = error.position.filter(|_| names.is_none());
     Ok(Some(ServerError { position, ..error.clone() }))
 }
 

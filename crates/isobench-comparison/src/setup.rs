@@ -5,7 +5,7 @@ use std::path::Path;
 
 use isobench_observation::{Reach, reach, writes_public};
 use isobench_pgwire::{Connection, Error};
-use isobench_script::{NotStatements, is_recorded, sql_statements};
+use isobench_script::{NotStatements, is_recorded, lexer, sql_statements};
 
 use crate::failure::{Failure, Outcome};
 
@@ -228,7 +228,7 @@ fn without_rows(text: &str) -> Result<(String, Vec<(u32, String)>), u32> {
     let (mut kept, mut copied) = (String::with_capacity(text.len()), Vec::new());
     let (mut lines, mut from) = ((1..).zip(text.split_inclusive('\n')), 0);
     while let Some((number, line)) = lines.next() {
-        let in_literal = || matches!(sql_statements("", &kept[from..]), Err(NotStatements::Malformed(_)));
+        let in_literal = || lexer::tokens(&kept[from..]).iter().any(|token| !token.closed);
         let copies = is_copy_of_rows(line) && !in_literal();
         kept.push_str(line);
         if !copies {

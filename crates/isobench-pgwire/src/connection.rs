@@ -99,6 +99,19 @@ impl Connection {
         Ok(rows.into_iter().next().and_then(|row| row.into_iter().next()).flatten())
     }
 
+    /// Lets the server analyse a statement, without executing it: an unnamed prepared statement (PostgreSQL
+    /// manual, "Extended Query"). Utility commands aren't analysed.
+    ///
+    /// # Errors
+    ///
+    /// The server's, such as for a name that it doesn't know, or the loss of the connection.
+    pub fn analyse(&mut self, sql: &str) -> Result<(), Error> {
+        self.out.clear();
+        frontend::parse(&mut self.out, "", sql);
+        frontend::sync(&mut self.out);
+        self.complete(Answer::of_parse()).map(drop)
+    }
+
     /// Runs COPY … FROM STDIN; `fill` appends rows in COPY's text format until it returns false.
     ///
     /// Returns the number of rows reported by the server. Filling stops early if the server reports
@@ -211,9 +224,15 @@ impl Connection {
 
     /// Runs statements and reads the complete reply.
     fn run(&mut self, sql: &str, keep_rows: bool) -> Result<Answer, Error> {
+        self.out.clear();
+        frontend::query(&mut self.out, sql.as_bytes());
+        self.complete(Answer::new(keep_rows))
+    }
+
+    /// Sends what was written and reads the complete reply.
+    fn complete(&mut self, mut answer: Answer) -> Result<Answer, Error> {
         let deadline = &self.deadline();
-        let mut answer = Answer::new(keep_rows);
-        self.send_query(sql, deadline)?;
+        self.flush(deadline)?;
         while self.receive(&mut answer, deadline)? == Next::CopyIn {
             self.refuse_copy(deadline)?;
         }

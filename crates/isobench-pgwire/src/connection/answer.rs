@@ -1,4 +1,4 @@
-//! Collects the server's reply to a simple query.
+//! Collects the server's reply to a simple query, or to Parse.
 
 use crate::backend::{Message, rows_of_tag};
 use crate::{Error, Frame, ProtocolError, ServerError};
@@ -39,6 +39,8 @@ pub(super) enum Next {
 #[derive(Debug)]
 pub(super) struct Answer {
     keep_rows: bool,
+    /// It is the reply to Parse.
+    parses: bool,
     pub(super) completed: Vec<Completed>,
     pub(super) rows: Rows,
     pub(super) error: Option<ServerError>,
@@ -51,7 +53,13 @@ const OVERHEAD: usize = 32;
 
 impl Answer {
     pub(super) fn new(keep_rows: bool) -> Self {
-        Self { keep_rows, completed: Vec::new(), rows: Rows::default(), error: None, kept: 0 }
+        let (completed, rows) = (Vec::new(), Rows::default());
+        Self { keep_rows, parses: false, completed, rows, error: None, kept: 0 }
+    }
+
+    /// The reply to Parse and Sync.
+    pub(super) fn of_parse() -> Self {
+        Self { parses: true, ..Self::new(false) }
     }
 
     /// Processes a message.
@@ -76,6 +84,7 @@ impl Answer {
             Message::ErrorResponse(error) => {
                 self.error.get_or_insert_with(|| error.to_error());
             }
+            Message::ParseComplete if self.parses => {}
             Message::CopyInResponse(_) => return Ok(Some(Next::CopyIn)),
             Message::RowDescription(_)
             | Message::DataRow(_)
