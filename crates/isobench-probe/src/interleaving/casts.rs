@@ -20,6 +20,13 @@ const TUPLES_OF_A_RANK: usize = 6;
 /// The most casts of two transactions in which chosen variables are made equal, in each tuple of ways.
 const MOST_EQUAL: usize = 10;
 
+/// The most commands that are walked through to make variables equal in a tuple of ways, and in all.
+const MOST_WALKED_FOR_TUPLE: u64 = 15_000;
+const MOST_WALKED: u64 = 400_000;
+
+/// The most pairs of equations, and the most equations, that are looked at in a tuple of ways.
+const MOST_EQUATIONS: usize = 80;
+
 /// The most values that are looked at to make two variables equal.
 const MOST_VALUES: usize = 6;
 
@@ -176,7 +183,11 @@ impl<'a> Casting<'a> {
     /// Choices in which one variable of the first transaction equals one of the second, or two do, as
     /// in A to B and B to A, where none of these has that.
     fn equalities(&self, pair: [usize; 2], ways: [usize; 2], found: &[Vec<Choice>]) -> Vec<Vec<Choice>> {
+        if self.foresight.walked() > MOST_WALKED {
+            return Vec::new();
+        }
         let reaches = [0, 1].map(|one| self.reach(pair[one], ways[one]));
+        let end = self.foresight.walked() + MOST_WALKED_FOR_TUPLE;
         let varied = |one: usize| -> Vec<Slot> {
             reaches[one].iter().filter(|(_, values)| values.len() > 1).map(|(slot, _)| *slot).collect()
         };
@@ -192,10 +203,11 @@ impl<'a> Casting<'a> {
         }
         // A to B and B to A of one script first.
         wanted.sort_by_key(|pairs| !(pairs[0].0 == pairs[1].1 && pairs[0].1 == pairs[1].0));
-        let single = ours.iter().flat_map(|a| theirs.iter().map(|c| vec![(*a, *c)]));
+        wanted.truncate(MOST_EQUATIONS);
+        let single = ours.iter().flat_map(|a| theirs.iter().map(|c| vec![(*a, *c)])).take(MOST_EQUATIONS);
         let mut all: Vec<Vec<Choice>> = found.to_vec();
         for equal in wanted.into_iter().chain(single) {
-            if all.len() >= found.len() + MOST_EQUAL {
+            if all.len() >= found.len() + MOST_EQUAL || self.foresight.walked() > end {
                 break;
             }
             let met = |choices: &Vec<Choice>| self.meets(pair, choices, &equal);
@@ -484,6 +496,29 @@ mod tests {
         let shown = met(&[text], &["id", "x"]);
         assert!(shown.iter().any(|all| all.len() == 4 && all[0] == all[2]), "{shown:?}");
         assert!(shown.iter().any(|all| all.len() == 3 && all[0] == all[1]), "{shown:?}");
+    }
+
+    /// Scripts with many draws and branches, as the workload `registers`, took minutes before this bound.
+    #[test]
+    fn the_work_of_a_script_with_many_branches_is_bounded() {
+        use std::fmt::Write as _;
+        let mut text = String::new();
+        for number in 0..24 {
+            let _ = writeln!(text, "\\set k{number} random(1, 100000)\n\\set d{number} random(1, 9)");
+            let _ = writeln!(text, "\\if :d{number} > 5\nSELECT :k{number};\n\\else");
+            let _ = writeln!(text, "UPDATE t SET v = :d{number} WHERE id = :k{number};\n\\endif");
+        }
+        let mut symbols = Symbols::new();
+        let script = parse("many.sql", &text, &mut symbols).unwrap();
+        let variables = Variables::new(&symbols);
+        let programs = Programs::new([&script], symbols, variables);
+        let foresight = Foresight::new(&programs, &[None]);
+        let ways = foresight.ways(0);
+        assert!(ways.len() > 2, "{}", ways.len());
+        let casting = Casting::new(&programs, &[None], vec![ways], &[]);
+        assert!(!casting.meetings(&[0, 0]).is_empty());
+        let walked = (foresight.walked(), casting.foresight.walked());
+        assert!(walked.0 < 1_000_000 && walked.1 < 4_000_000, "{walked:?}");
     }
 
     #[test]

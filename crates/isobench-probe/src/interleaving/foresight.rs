@@ -6,10 +6,12 @@
 //! are looked for by numbers: each draw alone over its range, then random ones and those that the script
 //! names, so that nothing has to be known of the expressions.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use isobench_script::{
-    CommandKind, EvalContext, EvalError, Expr, Piece, Prng, Slot, Sql, Store, Value, Variable, Variables,
+    Command, CommandKind, EvalContext, EvalError, Expr, Piece, Prng, Slot, Sql, Store, Symbols, Value,
+    Variable, Variables,
 };
 
 use super::program::{CLIENT, Choice, Number, Place, Program, Programs, number_of};
@@ -23,8 +25,14 @@ const MOST_FOUND: usize = 64;
 
 /// The most numbers of a draw that are looked at one by one, and the random choices of all draws.
 const MOST_NUMBERS: i64 = 1000;
+const LEAST_NUMBERS: i64 = 4;
 const LEAST_CHOICES: usize = 150;
 const MOST_CHOICES: usize = 3000;
+
+/// The most commands that are walked through to find the ways of a script, and to find out which values
+/// each of its variables can have in a way: well below a second for both.
+const MOST_WALKED_FOR_WAYS: u64 = 150_000;
+const MOST_WALKED_TO_REACH: u64 = 25_000;
 
 /// The most integers of a script that are used as answers of the server.
 const MOST_INTEGERS: usize = 6;
@@ -55,6 +63,12 @@ pub struct Foreseen {
 pub struct Foresight<'a> {
     programs: &'a Programs,
     starts: Vec<Option<i64>>,
+    /// The integers in the expressions of each.
+    integers: Vec<Vec<i64>>,
+    /// The variables into which each command of each may put what the server answers.
+    stored: Vec<BTreeMap<usize, Vec<Slot>>>,
+    /// The commands walked through so far: the measure of work, the same on each machine.
+    walked: Cell<u64>,
 }
 
 /// The answers of the server in a world.
@@ -86,7 +100,14 @@ impl Numbers for Choosing<'_> {
 impl<'a> Foresight<'a> {
     /// Foresees scripts that count from these numbers.
     pub fn new(programs: &'a Programs, starts: &[Option<i64>]) -> Foresight<'a> {
-        Foresight { programs, starts: starts.to_vec() }
+        let integers = programs.programs.iter().map(integers).collect();
+        let stored = programs.programs.iter().map(|program| stored(program, &programs.symbols)).collect();
+        Foresight { programs, starts: starts.to_vec(), integers, stored, walked: Cell::new(0) }
+    }
+
+    /// The number of commands that were walked through so far.
+    pub fn walked(&self) -> u64 {
+        self.walked.get()
     }
 
     /// What a program does with a choice.
@@ -119,13 +140,13 @@ impl<'a> Foresight<'a> {
         foreseen: &mut Foreseen,
     ) -> BTreeMap<Slot, i64> {
         let Programs { programs, symbols, .. } = self.programs;
+        let (integers, stored) = (&self.integers[program], &self.stored[program]);
         let program = &programs[program];
-        let integers = integers(program);
         let client = if program.uses_client(symbols) { choose(CLIENT, 0, CLIENTS - 1) } else { 0 };
         let mut variables = self.programs.variables_of(client.clamp(0, CLIENTS - 1));
         let slots: Vec<Slot> = symbols.names().filter_map(|name| symbols.lookup(name)).collect();
         let answer = |variables: &mut Variables, slot: Slot| {
-            variables.set(slot, Value::Int(world.answer(slot, &integers)));
+            variables.set(slot, Value::Int(world.answer(slot, integers)));
         };
         for slot in &slots {
             if !variables.is_set(*slot) {
@@ -137,6 +158,7 @@ impl<'a> Foresight<'a> {
         let (mut sent, mut values) = (Vec::new(), BTreeMap::new());
         // A mistake ends it, as it would a run.
         while let Ok(taken) = walk.step(&mut choosing) {
+            self.walked.set(self.walked.get() + 1);
             match taken {
                 Taken::Branch { at, held: Some(held), .. } => {
                     foreseen.decided.insert((at, held));
@@ -144,7 +166,7 @@ impl<'a> Foresight<'a> {
                 Taken::Sql(at) => {
                     let CommandKind::Sql(sql) = &program.script.commands[at].kind else { continue };
                     sent.push((at, values_in(sql, &walk, &mut values)));
-                    for slot in slots.iter().filter(|slot| stores(sql, symbols.name(**slot))) {
+                    for slot in stored.get(&at).into_iter().flatten() {
                         answer(&mut walk.variables, *slot);
                     }
                 }
@@ -181,16 +203,23 @@ impl<'a> Foresight<'a> {
             let reached: BTreeSet<_> = found.iter().flat_map(|(decided, _)| decided).collect();
             conditions.iter().all(|at| [false, true].iter().all(|held| reached.contains(&(*at, *held))))
         };
-        let integers = integers(&self.programs.programs[program]);
+        let integers = &self.integers[program];
+        let end = self.walked() + MOST_WALKED_FOR_WAYS;
         // Each draw alone, from each way that is known.
         let mut next = 0;
         while let Some((_, base)) = found.get(next).cloned() {
             next += 1;
-            if all_reached(found) || next > MOST_WAYS {
+            if all_reached(found) || next > MOST_WAYS || self.walked() > end {
                 break;
             }
-            for (place, [least, most, _]) in self.of(program, &base).drawn {
-                for number in numbers(least, most, MOST_NUMBERS, &integers) {
+            let before = self.walked();
+            let drawn = self.of(program, &base).drawn;
+            // All draws of all ways get the same share of the work.
+            let draws = u64::try_from(drawn.len() * MOST_WAYS).unwrap_or(u64::MAX);
+            let share = MOST_WALKED_FOR_WAYS / 2 / (self.walked() - before).max(1) / draws.max(1);
+            let count = MOST_NUMBERS.min(i64::try_from(share).unwrap_or(MOST_NUMBERS)).max(LEAST_NUMBERS);
+            for (place, [least, most, _]) in drawn {
+                for number in numbers(least, most, count, integers) {
                     let mut choice = base.clone();
                     choice.insert(place, Number::Is(number));
                     self.note_way(program, choice, found);
@@ -199,13 +228,13 @@ impl<'a> Foresight<'a> {
         }
         let mut random = Prng::seed(1);
         for tried in 0..MOST_CHOICES {
-            if tried >= LEAST_CHOICES && all_reached(found) {
+            if tried >= LEAST_CHOICES && all_reached(found) || self.walked() > end {
                 break;
             }
             let mut choice = Choice::new();
             let foreseen = self.with(program, &mut |place, least, most| {
                 let number = choice.entry(place).or_insert_with(|| {
-                    let named: Vec<i64> = near(&integers, least, most);
+                    let named: Vec<i64> = near(integers, least, most);
                     let at = random.int_between(0, i64::try_from(named.len()).unwrap_or(0) * 2);
                     let named = usize::try_from(at).ok().and_then(|at| named.get(at).copied());
                     Number::Is(named.unwrap_or_else(|| random.int_between(least, most)))
@@ -262,6 +291,7 @@ impl<'a> Foresight<'a> {
     /// that number. `more` are numbers that are looked at in addition to the least ones.
     pub fn reach(&self, program: usize, way: &Choice, more: &[i64]) -> Reach {
         let start = self.starts.get(program).copied().flatten();
+        let end = self.walked() + MOST_WALKED_TO_REACH;
         let first = self.of(program, way);
         let mut reach = Reach::new();
         let mut note = |foreseen: &Foreseen, changed: Option<(Place, i64)>| {
@@ -278,6 +308,9 @@ impl<'a> Foresight<'a> {
             let near = (from..=*most).take(REACHED);
             let named = more.iter().copied().filter(|number| (*least..=*most).contains(number));
             for number in near.chain(named).collect::<BTreeSet<i64>>() {
+                if self.walked() > end {
+                    return reach;
+                }
                 let mut choice = way.clone();
                 choice.insert(*place, Number::Is(number));
                 let foreseen = self.of(program, &choice);
@@ -291,7 +324,7 @@ impl<'a> Foresight<'a> {
 
     /// The integers that scripts name, and the ends of the ranges that they draw from in these ways.
     pub fn named(&self, ways: &[Vec<Choice>]) -> Vec<i64> {
-        let mut named: BTreeSet<i64> = self.programs.programs.iter().flat_map(integers).collect();
+        let mut named: BTreeSet<i64> = self.integers.iter().flatten().copied().collect();
         for (program, ways) in ways.iter().enumerate() {
             for [least, most, _] in ways.iter().flat_map(|way| self.of(program, way).drawn.into_values()) {
                 named.extend([least, least.saturating_add(1), most.saturating_sub(1), most]);
@@ -391,6 +424,17 @@ fn values_in(sql: &Sql, walk: &Walk<'_>, values: &mut BTreeMap<Slot, i64>) -> St
         }
     }
     String::from_utf8_lossy(&text).into_owned()
+}
+
+/// The variables into which the results of each command may go.
+fn stored(program: &Program, symbols: &Symbols) -> BTreeMap<usize, Vec<Slot>> {
+    let commands = program.script.commands.iter().enumerate();
+    let of = |(at, command): (usize, &Command)| {
+        let CommandKind::Sql(sql) = &command.kind else { return None };
+        let into = symbols.names().filter(|name| stores(sql, name));
+        Some((at, into.filter_map(|name| symbols.lookup(name)).collect()))
+    };
+    commands.filter_map(of).collect()
 }
 
 /// True if the result of SQL may go into the variable of this name: the name, without the prefix, is one

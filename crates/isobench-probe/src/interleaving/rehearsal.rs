@@ -59,6 +59,10 @@ const BEST: Rank = (false, 0);
 /// The most attempts at a way with other numbers.
 const MOST_ATTEMPTS: usize = 40;
 
+/// The statements after which scripts alone keep to their share of the budget, and that share's divisor.
+const LEAST_STATEMENTS: u64 = 1000;
+const SHARE_OF_BUDGET: u32 = 2;
+
 /// The most choices with which a program fails, or finds other rows, in the first state.
 const MOST_OTHERWISE: usize = 2;
 
@@ -140,6 +144,11 @@ impl<'s> Rehearsal<'s> {
         self.stage.put_back(&delta, 0)
     }
 
+    /// True if scripts have run alone for longer than their share of the budget.
+    fn is_used_up(&self) -> bool {
+        self.stage.statements >= LEAST_STATEMENTS && self.began.elapsed() > self.budget / SHARE_OF_BUDGET
+    }
+
     /// Runs a way alone, and takes it back. Returns how good it is (fewer is better: whether it fails, and
     /// how many statements found nothing), and what happened.
     fn attempt(&mut self, program: usize, choice: &Choice) -> Result<(Rank, Performance), TryError> {
@@ -165,7 +174,7 @@ impl<'s> Rehearsal<'s> {
             if best.is_none_or(|(best, _)| rank < best) {
                 best = Some((rank, start));
             }
-            if rank == BEST {
+            if rank == BEST || self.is_used_up() {
                 break;
             }
         }
@@ -214,7 +223,7 @@ impl<'s> Rehearsal<'s> {
             if other < rank {
                 (rank, best) = (other, choice);
             }
-            if rank == BEST || left == 0 {
+            if rank == BEST || left == 0 || self.is_used_up() {
                 break;
             }
         }
@@ -233,6 +242,9 @@ impl<'s> Rehearsal<'s> {
         let few: Vec<i64> = self.keys.few().collect();
         for (place, [least, most, _]) in &foreseen.drawn {
             for number in few.iter().copied().filter(|number| (least..=most).contains(&number)) {
+                if self.is_used_up() {
+                    break;
+                }
                 let mut choice = base.clone();
                 choice.insert(*place, Number::Is(number));
                 if foresight.of(program, &choice).decided != foreseen.decided {

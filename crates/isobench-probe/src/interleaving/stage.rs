@@ -260,6 +260,9 @@ impl<'a> Stage<'a> {
         allocation: usize,
         later: &[Part],
     ) -> Result<Performance, TryError> {
+        if (self.stopped)() {
+            return Err(TryError::Stopped);
+        }
         let mut under_way = self.cast(cast, allocation);
         let (mut over, mut between) = (false, false);
         match schedule {
@@ -333,9 +336,9 @@ impl<'a> Stage<'a> {
         })
     }
 
-    /// Runs a script alone, and returns the tables that its transactions touch those that they may
-    /// change, and those of which they may lock rows, by their indexes: by the locks that they hold, so that those of functions and triggers
-    /// are among them. What it changes stays.
+    /// Runs a script alone, and returns the indexes of the tables that its transactions touch, of those that
+    /// they may change, and of those of which they may lock rows. The locks that they hold tell, so the tables
+    /// of functions and triggers are among them. The changes of the script stay.
     ///
     /// # Errors
     /// The server refuses what isn't a script's, or is gone; the run is stopped.

@@ -32,6 +32,7 @@ mod named_server;
 mod observe;
 mod observed;
 mod observed_workloads;
+mod one_answer;
 mod orders;
 mod ordinary_user;
 mod own_tables;

@@ -170,7 +170,7 @@ fn nothing_committed_is_no_success() {
     assert!(said("run -n -f conflicts.sql -t 3 --max-tries 2", 2).contains(failed));
     assert!(said("run -n -f fails.sql -t 3 --continue-on-error", 2).contains(failed));
     let cut_off = "No transaction committed: 0 failed, 2 were cut off by the end of the run; ";
-    assert!(said("run -n -f conflicts.sql -c 2 -T 0.2 --max-tries 0", 2).contains(cut_off));
+    assert!(said("run -n -f conflicts.sql -c 2 -T 2 --max-tries 0", 2).contains(cut_off));
     // One commit is enough.
     assert_eq!(said("run -n -f one.sql -f conflicts.sql -t 20 --random-seed 1", 0), "");
 }
