@@ -74,6 +74,19 @@ fn shell_words(line: &str) -> Vec<String> {
     words
 }
 
+/// A script that draws the variables that it uses and doesn't set: some sets leave that out.
+fn with_variables(text: &str) -> String {
+    let name = |part: &str| -> String {
+        part.chars().take_while(|letter| letter.is_ascii_alphanumeric() || *letter == '_').collect()
+    };
+    let names = text.split(':').skip(1).map(name);
+    let open = |name: &String| name.starts_with(|first: char| first.is_ascii_alphabetic());
+    let set = |name: &String| text.contains(&format!("\\set {name} ")) || name == "client_id";
+    let unset: BTreeSet<String> = names.filter(|name| open(name) && !set(name)).collect();
+    let lines: String = unset.iter().map(|name| format!("\\set {name} random(1, 2)\n")).collect();
+    lines + text
+}
+
 fn strings(value: &Value) -> Vec<String> {
     value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
@@ -115,26 +128,27 @@ impl Problem {
         (finished.code(), document)
     }
 
-    /// Asks all commands, and returns how they contradict each other or the truth.
+    /// Asks all commands, and returns how they contradict each other or the truth. The rows of a set of which
+    /// only the levels are known may be used up, or not found: then nothing can be measured.
     fn contradictions(&self) -> Vec<String> {
         let scene = Scene::new();
         scene.write("setup.sql", self.setup);
         for (name, text) in &self.scripts {
             let name = name.split('@').next().unwrap_or(name);
-            scene.write(&format!("{name}.sql"), text);
+            scene.write(&format!("{name}.sql"), &with_variables(text));
         }
         let mut said = Said::default();
         let mut wrong = Vec::new();
         let (code, compared) = self.run(&scene, "compare", "--levels rc,rr,ser --time 1 --rounds 3");
         if let Some(document) = compared {
             said.read_comparison(&document);
-        } else {
+        } else if self.truth.is_some() {
             wrong.push(format!("compare gives no result (status {code:?})"));
         }
         let (code, tried) = self.run(&scene, "probe", "--levels rc,rr,ser --try 5");
         if let Some(document) = tried {
             said.read_interleavings(&document);
-        } else {
+        } else if self.truth.is_some() {
             wrong.push(format!("probe gives no result (status {code:?})"));
         }
         let (code, advised) = self.run(&scene, "advise", "--no-measure --try 1");
@@ -145,7 +159,7 @@ impl Problem {
         }
         if let Some(allocation) = said.allocation() {
             let (code, _) = self.run(&scene, "probe", &format!("--allocation {allocation} --try 5"));
-            if code != Some(0) {
+            if code == Some(3) || self.truth.is_some() && code != Some(0) {
                 wrong.push(format!("advise proves {allocation}, probe ends with status {code:?} there"));
             }
         }
@@ -209,7 +223,7 @@ impl Said {
             .iter()
             .map(|(script, level, _)| Some(format!("{script}={}", short(level.as_ref()?)?)))
             .collect();
-        all.filter(|all| !all.is_empty()).map(|all| all.join(","))
+        all.filter(|all| !all.is_empty()).map(|all| format!("{},*=ser", all.join(",")))
     }
 
     /// The one level that all scripts have by `advise`: the proved one, or else that which passed.
@@ -236,9 +250,6 @@ impl Said {
         }
         if self.none_is_enough && !self.recommended.is_empty() {
             wrong.push("advise shows that no level is enough, compare recommends one".to_owned());
-        }
-        if self.allocation().is_some() && self.recommended.is_empty() {
-            wrong.push("advise proves levels, compare recommends none".to_owned());
         }
     }
 

@@ -286,8 +286,8 @@ fn what_was_computed_from_reads_that_are_not_in_the_log_is_not_called_safe() {
     scene.run(&["record", "--from-log", "log.json"]).expect(0);
     let advise = ["advise", "isobench.capture", "--setup", "setup.sql", "--no-measure", "--try", "1"];
     scene.run(&advise).expect(0).prints(&[
-        "repeatable read  may be unsafe at read committed",
-        "it isn't known",
+        "repeatable read  proved; may be unsafe at read committed",
+        "known what the values that it writes are computed from",
         "+SELECT v FROM t WHERE id = :i_id FOR NO KEY UPDATE;",
     ]);
 }
