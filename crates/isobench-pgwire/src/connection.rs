@@ -100,16 +100,33 @@ impl Connection {
     }
 
     /// Lets the server analyse a statement, without executing it: an unnamed prepared statement (PostgreSQL
-    /// manual, "Extended Query"). Utility commands aren't analysed.
+    /// manual, "Extended Query"). Utility commands aren't analysed. Returns the types of its parameters, by OID.
     ///
     /// # Errors
     ///
     /// The server's, such as for a name that it doesn't know, or the loss of the connection.
-    pub fn analyse(&mut self, sql: &str) -> Result<(), Error> {
+    pub fn analyse(&mut self, sql: &str) -> Result<Vec<u32>, Error> {
         self.out.clear();
         frontend::parse(&mut self.out, "", sql);
+        frontend::describe_statement(&mut self.out, "");
         frontend::sync(&mut self.out);
-        self.complete(Answer::of_parse()).map(drop)
+        Ok(self.complete(Answer::of_extended())?.types)
+    }
+
+    /// Runs a text that has to be one statement without parameters: the server refuses several, however
+    /// they are hidden (PostgreSQL manual, "Extended Query"). Rows are ignored.
+    ///
+    /// # Errors
+    ///
+    /// The server's, or the loss of the connection.
+    pub fn execute_one(&mut self, sql: &str) -> Result<(), Error> {
+        self.out.clear();
+        frontend::parse(&mut self.out, "", sql);
+        let mark = frontend::begin_bind(&mut self.out, "", 0);
+        frontend::finish_bind(&mut self.out, mark);
+        frontend::execute(&mut self.out);
+        frontend::sync(&mut self.out);
+        self.complete(Answer::of_extended()).map(drop)
     }
 
     /// Runs COPY … FROM STDIN; `fill` appends rows in COPY's text format until it returns false.

@@ -101,6 +101,15 @@ pub fn parse(out: &mut Vec<u8>, statement: &str, sql: &str) {
     end(out, mark);
 }
 
+/// Appends Describe of a prepared statement (`""` for the unnamed one), answered by ParameterDescription,
+/// and by RowDescription or NoData.
+pub fn describe_statement(out: &mut Vec<u8>, statement: &str) {
+    let mark = begin(out, b'D');
+    out.push(b'S');
+    c_string(out, statement.as_bytes());
+    end(out, mark);
+}
+
 /// Appends Describe of a portal (`""` for the one made by Bind), answered by RowDescription or
 /// NoData.
 pub fn describe_portal(out: &mut Vec<u8>, portal: &str) {

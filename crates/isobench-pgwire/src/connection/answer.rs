@@ -1,4 +1,4 @@
-//! Collects the server's reply to a simple query, or to Parse.
+//! Collects the server's reply to a simple query, or to messages of the extended protocol.
 
 use crate::backend::{Message, rows_of_tag};
 use crate::{Error, Frame, ProtocolError, ServerError};
@@ -39,8 +39,10 @@ pub(super) enum Next {
 #[derive(Debug)]
 pub(super) struct Answer {
     keep_rows: bool,
-    /// It is the reply to Parse.
-    parses: bool,
+    /// It is the reply to Parse, Describe, Bind or Execute.
+    extended: bool,
+    /// The types of the parameters of what was described.
+    pub(super) types: Vec<u32>,
     pub(super) completed: Vec<Completed>,
     pub(super) rows: Rows,
     pub(super) error: Option<ServerError>,
@@ -54,12 +56,12 @@ const OVERHEAD: usize = 32;
 impl Answer {
     pub(super) fn new(keep_rows: bool) -> Self {
         let (completed, rows) = (Vec::new(), Rows::default());
-        Self { keep_rows, parses: false, completed, rows, error: None, kept: 0 }
+        Self { keep_rows, extended: false, types: Vec::new(), completed, rows, error: None, kept: 0 }
     }
 
-    /// The reply to Parse and Sync.
-    pub(super) fn of_parse() -> Self {
-        Self { parses: true, ..Self::new(false) }
+    /// The reply to messages of the extended protocol, up to Sync.
+    pub(super) fn of_extended() -> Self {
+        Self { extended: true, ..Self::new(false) }
     }
 
     /// Processes a message.
@@ -84,7 +86,10 @@ impl Answer {
             Message::ErrorResponse(error) => {
                 self.error.get_or_insert_with(|| error.to_error());
             }
-            Message::ParseComplete if self.parses => {}
+            Message::ParameterDescription(description) if self.extended => {
+                self.types = description.types().collect();
+            }
+            Message::ParseComplete | Message::BindComplete | Message::NoData if self.extended => {}
             Message::CopyInResponse(_) => return Ok(Some(Next::CopyIn)),
             Message::RowDescription(_)
             | Message::DataRow(_)

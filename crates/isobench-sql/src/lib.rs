@@ -1,0 +1,30 @@
+//! One statement as PostgreSQL itself analysed it.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `node` | the text in which the server stores trees of nodes |
+//! | `bound` | a statement's relations with their columns, its row locks and its calls |
+//! | `server` | asking a server for the tree of a statement, which is never executed |
+//!
+//! PostgreSQL's rules of names are many: WITH queries that hide tables, aliases that rename columns, functions
+//! called by operators. The server applies them when it creates a function whose body is the statement
+//! (PostgreSQL manual, "CREATE FUNCTION", `BEGIN ATOMIC`, from version 14 on), and keeps the tree in
+//! `pg_proc.prosqlbody`. The transaction is rolled back, so nothing stays.
+//!
+//! ```
+//! let tree = "(({QUERY :commandType 1 :utilityStmt <> :resultRelation 0 :cteList <> :rtable <> \
+//!              :jointree {FROMEXPR :fromlist <> :quals <>} :targetList <> :rowMarks <>}))";
+//! let bound = isobench_sql::Bound::read(tree)?;
+//! assert!(bound.relations.is_empty() && bound.functions.is_empty());
+//! # Ok::<(), isobench_sql::Gap>(())
+//! ```
+//!
+//! Not here: what follows from it for isolation.
+
+mod bound;
+mod node;
+mod server;
+
+pub use bound::{Bound, BoundRelation, Gap, LockStrength, RowLock, Wait};
+pub use node::{Node, NodeError, Object};
+pub use server::{Answers, Reading, read_statement};

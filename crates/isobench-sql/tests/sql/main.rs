@@ -1,0 +1,278 @@
+//! What servers of versions 14 to 18 say of statements (tests/corpus/statements.sql) is the same
+//! (tests/corpus/bound.txt), and nothing of asking them stays.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use isobench_pgserver::{Server, ServerError, ServerOptions};
+use isobench_pgwire::{ConnectOptions, Connection, Error, Host};
+use isobench_sql::{Answers, Bound, BoundRelation, Wait, read_statement};
+use isobench_testkit::golden::expect;
+use isobench_testkit::installed::{postgresql_programs, skip};
+
+const TABLES: &str = "
+CREATE TABLE doctors (id int PRIMARY KEY, shift int, on_call bool DEFAULT false);
+CREATE TABLE log (doctor int, note text);
+CREATE TABLE parts (id int, v int) PARTITION BY RANGE (id);
+CREATE TABLE parts_1 PARTITION OF parts DEFAULT;
+CREATE VIEW on_call_doctors AS SELECT * FROM doctors WHERE on_call;
+CREATE SEQUENCE numbers;
+CREATE FUNCTION on_call_ids() RETURNS SETOF int LANGUAGE sql AS 'SELECT id FROM doctors WHERE on_call';
+CREATE FUNCTION on_call_count() RETURNS bigint LANGUAGE sql AS 'SELECT count(*) FROM doctors WHERE on_call';
+CREATE FUNCTION on_call_of(doctors) RETURNS bool LANGUAGE sql AS 'SELECT on_call FROM doctors WHERE id = $1.id';
+CREATE FUNCTION with_other(int, int) RETURNS bool LANGUAGE sql AS 'SELECT EXISTS (SELECT FROM doctors WHERE id = $1 + $2)';
+CREATE OPERATOR ### (LEFTARG = int, RIGHTARG = int, FUNCTION = with_other);
+CREATE AGGREGATE sum_of(int) (SFUNC = int4pl, STYPE = int);
+CREATE DOMAIN small AS int CHECK (VALUE < 100);";
+
+/// A session that answers.
+struct Asked<'c>(&'c mut Connection);
+
+/// The server's own words; else the loss of the session.
+fn refused<T>(result: Result<T, Error>) -> Result<Result<T, String>, Error> {
+    match result {
+        Ok(value) => Ok(Ok(value)),
+        Err(error) => match error.server() {
+            Some(server) => Ok(Err(server.message.clone())),
+            None => Err(error),
+        },
+    }
+}
+
+impl Answers for Asked<'_> {
+    type Lost = Error;
+
+    fn parameters(&mut self, statement: &str) -> Result<Result<Vec<u32>, String>, Error> {
+        refused(self.0.analyse(statement))
+    }
+
+    fn run_one(&mut self, command: &str) -> Result<Result<(), String>, Error> {
+        refused(self.0.execute_one(command))
+    }
+
+    fn value(&mut self, query: &str) -> Result<Result<Option<String>, String>, Error> {
+        refused(self.0.value(query))
+    }
+}
+
+/// The server of this version, or the installed one.
+fn server(test: &str, major: Option<&str>) -> Option<(Server, Connection)> {
+    let bin = match major {
+        Some(_) => None,
+        None => match postgresql_programs().filter(|folder| folder.join("postgres").exists()) {
+            Some(bin) => Some(bin),
+            None => {
+                skip(test, "no installed PostgreSQL (pg_config)");
+                return None;
+            }
+        },
+    };
+    let options =
+        ServerOptions { bin, version: major.map(|major| major.parse().unwrap()), ..ServerOptions::default() };
+    let server = match Server::start(&options, &mut |_| {}) {
+        Ok(server) => server,
+        Err(ServerError::Fetch { message, .. }) => {
+            skip(test, &message);
+            return None;
+        }
+        Err(error) => panic!("{error}"),
+    };
+    let host = Host::unix(server.socket_dir(), server.port());
+    let options = ConnectOptions::new(host, server.user(), server.database());
+    let connection = Connection::open(&options).unwrap();
+    Some((server, connection))
+}
+
+fn corpus(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus").join(name)
+}
+
+/// The names of what has OIDs from a query.
+fn names(connection: &mut Connection, query: &str) -> BTreeMap<u32, String> {
+    let rows = connection.query(query).unwrap().rows;
+    let text = |value: &Option<String>| value.clone().unwrap();
+    rows.iter().map(|row| (text(&row[0]).parse().unwrap(), text(&row[1]))).collect()
+}
+
+fn relation_as_text(relation: &BoundRelation, name: &str, columns: &BTreeMap<(u32, i32), String>) -> String {
+    let list = |letter: &str, numbers: &std::collections::BTreeSet<i32>| -> String {
+        if numbers.is_empty() {
+            return String::new();
+        }
+        let column = |number: &i32| match number {
+            0 => "*".to_owned(),
+            number => columns.get(&(relation.oid, *number)).cloned().unwrap_or_else(|| number.to_string()),
+        };
+        format!(" {letter}({})", numbers.iter().map(column).collect::<Vec<_>>().join(" "))
+    };
+    let mut text = name.to_owned();
+    for (is_so, word) in
+        [(relation.inserts, " insert"), (relation.updates, " update"), (relation.deletes, " delete")]
+    {
+        text.push_str(if is_so { word } else { "" });
+    }
+    text.push_str(&list("r", &relation.read));
+    text.push_str(&list("i", &relation.inserted));
+    text.push_str(&list("u", &relation.updated));
+    for lock in &relation.locks {
+        let wait = match lock.wait {
+            Wait::Blocks => "",
+            Wait::Skips => " SKIP LOCKED",
+            Wait::Fails => " NOWAIT",
+        };
+        write!(text, " {:?}{wait}", lock.strength).unwrap();
+    }
+    text
+}
+
+/// What a server says of all statements that it knows.
+fn said(connection: &mut Connection) -> BTreeMap<String, String> {
+    connection.execute(TABLES).unwrap();
+    let own = "oid >= 16384";
+    let relations = names(connection, &format!("SELECT oid, relname FROM pg_class WHERE {own}"));
+    let functions = names(connection, &format!("SELECT oid, proname FROM pg_proc WHERE {own}"));
+    let operators = names(connection, &format!("SELECT oid, oprname FROM pg_operator WHERE {own}"));
+    let types = names(connection, &format!("SELECT oid, typname FROM pg_type WHERE {own}"));
+    let rows = connection
+        .query("SELECT attrelid, attnum, attname FROM pg_attribute WHERE attrelid >= 16384")
+        .unwrap();
+    let columns: BTreeMap<(u32, i32), String> = rows
+        .rows
+        .into_iter()
+        .map(|row| {
+            let text = |at: usize| row[at].clone().unwrap();
+            ((text(0).parse().unwrap(), text(1).parse().unwrap()), text(2))
+        })
+        .collect();
+    let major: u32 =
+        connection.parameter("server_version").unwrap().split('.').next().unwrap().parse().unwrap();
+    let as_text = |bound: &Bound| {
+        let mut text = String::new();
+        let mut lines: Vec<String> =
+            bound.relations.iter().map(|one| relation_as_text(one, &relations[&one.oid], &columns)).collect();
+        lines.sort();
+        for (word, found, known) in [
+            ("calls", &bound.functions, &functions),
+            ("operator", &bound.operators, &operators),
+            ("type", &bound.types, &types),
+        ] {
+            lines.extend(found.iter().filter_map(|oid| known.get(oid)).map(|name| format!("{word} {name}")));
+        }
+        if lines.is_empty() {
+            lines.push("nothing".to_owned());
+        }
+        for line in lines {
+            writeln!(text, "    {line}").unwrap();
+        }
+        text
+    };
+    let statements = std::fs::read_to_string(corpus("statements.sql")).unwrap();
+    let mut found = BTreeMap::new();
+    for statement in statements.lines() {
+        let (needs, text) = match statement.split_once(' ') {
+            Some((number, text)) if number.parse::<u32>().is_ok() => (number.parse().unwrap(), text),
+            _ => (0, statement),
+        };
+        if needs <= major {
+            let said = match read_statement(text, &mut Asked(connection)).unwrap() {
+                Ok(bound) => as_text(&bound),
+                Err(reading) => format!("    {reading}\n"),
+            };
+            found.insert(statement.to_owned(), said);
+        }
+    }
+    found
+}
+
+/// All objects in the catalogs.
+fn objects(connection: &mut Connection) -> Option<String> {
+    let count = "SELECT concat_ws(' ', (SELECT count(*) FROM pg_proc), (SELECT count(*) FROM pg_class), \
+        (SELECT count(*) FROM pg_namespace), (SELECT count(*) FROM pg_depend))";
+    connection.value(count).unwrap()
+}
+
+#[test]
+fn nothing_stays_and_no_statement_is_executed() {
+    let Some((_server, mut connection)) = server("nothing_stays_and_no_statement_is_executed", None) else {
+        return;
+    };
+    connection.execute(TABLES).unwrap();
+    connection.execute("INSERT INTO doctors VALUES (1, 1, true)").unwrap();
+    let before = objects(&mut connection);
+    let numbers = connection.value("SELECT nextval('numbers')").unwrap();
+    for statement in [
+        "DELETE FROM doctors",
+        "SELECT nextval('numbers')",
+        "SELECT 1; DROP TABLE doctors",
+        "SELECT 1\n; END; DROP TABLE doctors; --",
+        "SELECT 1; END",
+        "DROP TABLE doctors",
+        "COMMIT",
+        "SELECT 'a\\'; END; DROP TABLE doctors; --'",
+        "",
+    ] {
+        for strings in ["on", "off"] {
+            connection.execute(&format!("SET standard_conforming_strings = {strings}")).unwrap();
+            let _ = read_statement(statement, &mut Asked(&mut connection)).unwrap();
+        }
+    }
+    connection.execute("SET standard_conforming_strings = on").unwrap();
+    assert_eq!(connection.value("SELECT count(*) FROM doctors").unwrap().as_deref(), Some("1"));
+    assert_eq!(objects(&mut connection), before);
+    let next = connection.value("SELECT nextval('numbers')").unwrap();
+    assert_eq!((numbers.as_deref(), next.as_deref()), (Some("1"), Some("2")));
+    // A session that can't create anything has the reason.
+    connection.execute("SET default_transaction_read_only = on").unwrap();
+    let read = read_statement("SELECT 1", &mut Asked(&mut connection)).unwrap();
+    assert!(read.unwrap_err().to_string().contains("read-only"));
+}
+
+/// The golden file is that of version 18, which knows all statements.
+fn same_in_version(test: &str, major: Option<&str>) {
+    let Some((_server, mut connection)) = server(test, major) else { return };
+    let found = said(&mut connection);
+    let statements = std::fs::read_to_string(corpus("statements.sql")).unwrap();
+    let path = corpus("bound.txt");
+    let known = std::fs::read_to_string(&path).unwrap_or_default();
+    let head = known.split("\n\n").next().unwrap_or_default();
+    let mut text = format!("{head}\n\n");
+    let mut of_others: BTreeMap<&str, &str> = BTreeMap::new();
+    for part in known.split("\n\n").skip(1) {
+        let (statement, said) = part.split_once('\n').unwrap_or((part, ""));
+        of_others.insert(statement, said);
+    }
+    for statement in statements.lines() {
+        // What this version doesn't know is as the file has it.
+        let said = found.get(statement).cloned();
+        let said =
+            said.unwrap_or_else(|| format!("{}\n", of_others.get(statement).copied().unwrap_or_default()));
+        write!(text, "{statement}\n{}\n\n", said.trim_end()).unwrap();
+    }
+    expect(path, &format!("{}\n", text.trim_end()));
+}
+
+#[test]
+fn the_installed_server_reads_statements() {
+    same_in_version("the_installed_server_reads_statements", None);
+}
+
+#[test]
+fn version_14_reads_them_alike() {
+    same_in_version("version_14_reads_them_alike", Some("14"));
+}
+
+#[test]
+fn version_16_reads_them_alike() {
+    same_in_version("version_16_reads_them_alike", Some("16"));
+}
+
+#[test]
+fn version_17_reads_them_alike() {
+    same_in_version("version_17_reads_them_alike", Some("17"));
+}
+
+#[test]
+fn version_18_reads_them_alike() {
+    same_in_version("version_18_reads_them_alike", Some("18"));
+}
