@@ -286,7 +286,11 @@ impl<'a> CellMeasurer<'a> {
         let place = (cell.server, cell.work, prepared.room);
         let wanted = self.judging.is_some() && self.design.plan.observe().shows_rows();
         if wanted && !self.catalogs.contains_key(&place) {
-            let catalog = match catalog(&prepared.site) {
+            let work = &self.design.works[cell.work];
+            let known = work.workload(self.design.seed(), &prepared.site.database).and_then(|workload| {
+                catalog(&prepared.site, workload.mix.scripts().iter().map(|weighted| &weighted.script))
+            });
+            let catalog = match known {
                 Ok(catalog) => catalog,
                 Err(failure) => {
                     self.prevent(cell, format!("the server's catalogs can't be read: {failure}"));

@@ -89,7 +89,8 @@ pub use machines::{MachineWays, Machines, Open, Portrait, RecordedAs};
 pub use measurement::{Invariants, Measured, Measurement, Others};
 pub use messages::Messages;
 pub use observed::{
-    Preview, Recorded, SecondSource, SeenWorkload, catalog, preview, recorded_at, require_log, statement,
+    Preview, Recorded, SecondSource, SeenWorkload, catalog, preview, read_statements, recorded_at,
+    require_log, statement,
 };
 pub use onlooker::{Onlooker, Phase, SoFar};
 pub use plans::AsWritten;

@@ -9,6 +9,7 @@ mod unseen;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use isobench_database::Asked;
 use isobench_database::wal::{WalError, WalOptions, WalPlugin, WalReader, WalWrite, WalWriteKind, key_text};
 use isobench_isolation::Level;
 use isobench_isolation::observed::{
@@ -105,21 +106,37 @@ pub struct SeenWorkload {
     places: BTreeMap<(String, String), u16>,
 }
 
-/// Returns what the catalogs say of the tables and functions that scripts use; `None` if rows of
-/// this server don't show their writers.
+/// Returns what the catalogs say of the tables and functions that scripts use, and how the server reads their
+/// statements; `None` if rows of this server don't show their writers.
 ///
 /// # Errors
 /// The server refuses or is gone.
-pub fn catalog(site: &Site) -> Outcome<Option<Catalog>> {
+pub fn catalog<'s>(site: &Site, scripts: impl IntoIterator<Item = &'s Script>) -> Outcome<Option<Catalog>> {
     let database = &site.database;
     if database.product.abilities.shows_writers.missing(database).is_some() {
         return Ok(None);
     }
     let mut connection = site.open().map_err(Failure::setup)?;
     let mut query = |sql: &str| connection.query(sql).map(|rows| rows.rows);
-    let catalog = Catalog::load(&mut query).map_err(Failure::setup)?;
+    let mut catalog = Catalog::load(&mut query).map_err(Failure::setup)?;
+    catalog.read_statements(scripts, &mut Asked(&mut connection)).map_err(Failure::setup)?;
     connection.close();
     Ok(Some(catalog))
+}
+
+/// Asks the server how it reads statements of further scripts.
+///
+/// # Errors
+/// The server is gone.
+pub fn read_statements<'s>(
+    site: &Site,
+    scripts: impl IntoIterator<Item = &'s Script>,
+    catalog: &mut Catalog,
+) -> Outcome {
+    let mut connection = site.open().map_err(Failure::setup)?;
+    catalog.read_statements(scripts, &mut Asked(&mut connection)).map_err(Failure::setup)?;
+    connection.close();
+    Ok(())
 }
 
 /// What decides which rows statements show.
@@ -390,7 +407,7 @@ pub fn recorded_at(
     observe_by: Observe,
     known: Option<AsWritten>,
 ) -> Outcome<Recorded> {
-    let catalog = if observe_by.shows_rows() { catalog(site)? } else { None };
+    let catalog = if observe_by.shows_rows() { catalog(site, scripts(&workload.mix))? } else { None };
     let Some(catalog) = catalog else { return Ok(recorded(workload, spec, observe_by, None)) };
     let as_written = &known.map_or_else(|| as_written(workload, site, &catalog), Ok)?;
     let seen_by = SeenBy { catalog: &catalog, as_written, site };

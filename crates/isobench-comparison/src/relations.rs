@@ -88,7 +88,7 @@ fn refused(connection: &mut Connection, statement: &str) -> Outcome<Option<Serve
     let names = named_only(statement);
     let sent = names.as_deref().unwrap_or(statement);
     let error = match connection.analyse(sent) {
-        Ok(()) => return Ok(None),
+        Ok(_) => return Ok(None),
         Err(error) if error.is_connection_lost() => return Err(Failure::setup(error)),
         Err(error) => error,
     };

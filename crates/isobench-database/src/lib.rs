@@ -21,6 +21,7 @@
 
 mod abilities;
 mod altered;
+mod asked;
 mod conflict;
 mod copy_target;
 mod database;
@@ -52,6 +53,7 @@ pub mod tables;
 pub mod wal;
 
 pub use altered::AlteredSettings;
+pub use asked::Asked;
 pub use conflict::Conflict;
 pub use database::{Database, detect};
 pub use environment::{Environment, RelationSize, environment, relation_sizes, tables};

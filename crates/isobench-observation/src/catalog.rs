@@ -1,10 +1,13 @@
 //! What the server's catalogs say of the tables, functions and names that scripts use.
 
 mod load;
+mod reading;
 mod relation;
 mod trigger;
 
 use std::collections::{BTreeMap, BTreeSet};
+
+use isobench_sql::{Bound, Gap};
 
 pub(crate) use relation::is_system_column;
 pub use relation::{
@@ -43,6 +46,22 @@ pub struct Catalog {
     pub calling_types: BTreeSet<String>,
     /// True if users made casts that call functions: they may be called without being named.
     pub calling_casts: bool,
+    /// What may read or write tables where it is called, by OID.
+    pub called: Called,
+    /// What the server itself reads in statements, by their texts with `$1`, `$2`, …, as far as it was asked
+    /// and analysed them; or why its tree isn't understood.
+    pub readings: BTreeMap<String, Result<Bound, Gap>>,
+}
+
+/// Functions, and what calls them, by OID.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Called {
+    /// Functions of users, and of the system if they may do more than compute a value.
+    pub functions: BTreeSet<u32>,
+    /// Operators of users.
+    pub operators: BTreeSet<u32>,
+    /// Types of users, which are read and written by functions.
+    pub types: BTreeSet<u32>,
 }
 
 /// What is known of all functions with one name.

@@ -31,6 +31,8 @@ pub struct BoundRelation {
     pub read: BTreeSet<i32>,
     /// The numbers of the columns that are inserted.
     pub inserted: BTreeSet<i32>,
+    /// The numbers of the columns by which ON CONFLICT finds a row. They are among those that are read.
+    pub arbiter: BTreeSet<i32>,
     /// The numbers of the columns that an UPDATE sets.
     pub updated: BTreeSet<i32>,
     /// It is where the statement inserts.
@@ -249,6 +251,9 @@ impl Bound {
                 2 => relation.updates = true,
                 3 => {
                     relation.inserts = true;
+                    if let Some(conflict) = conflict {
+                        relation.arbiter = arbiter(conflict)?;
+                    }
                     relation.updates =
                         conflict.map(|conflict| number(conflict, "action")).transpose()? == Some(2);
                 }
@@ -328,6 +333,17 @@ fn merge(query: &Object) -> Result<(bool, bool, bool), Gap> {
         kinds.insert(number(action, "commandType")?);
     }
     Ok((kinds.contains(&3), kinds.contains(&2), kinds.contains(&4)))
+}
+
+/// The columns by which ON CONFLICT finds a row; those of expressions aren't among them.
+fn arbiter(conflict: &Object) -> Result<BTreeSet<i32>, Gap> {
+    let mut columns = BTreeSet::new();
+    for element in objects(conflict, "arbiterElems")? {
+        if let Some(column) = field(element, "expr")?.object().filter(|expression| expression.name == "VAR") {
+            columns.extend(i32::try_from(number(column, "varattno")?).ok());
+        }
+    }
+    Ok(columns)
 }
 
 /// The relation of an entry in a list of FROM; `None` if it is something else that is known.

@@ -88,6 +88,7 @@ mod tests {
     fn with_table(name: &str) -> Catalog {
         use isobench_observation::{Inheritance, Relation, RelationKind, Triggers};
         let relation = Relation {
+            oid: 1,
             schema: "public".to_owned(),
             name: name.to_owned(),
             visible: true,

@@ -50,7 +50,8 @@ SELECT n.nspname, c.relname,
        EXISTS (SELECT FROM calls WHERE calls.relid = c.oid),
        c.relkind <> 'S' AND pg_catalog.has_table_privilege(c.oid, 'SELECT'),
        1 = (SELECT pg_catalog.count(*) FROM pg_catalog.pg_index i
-            WHERE i.indrelid = c.oid AND (i.indisunique OR i.indisexclusion))
+            WHERE i.indrelid = c.oid AND (i.indisunique OR i.indisexclusion)),
+       c.oid
 FROM pg_catalog.pg_class c
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 LEFT JOIN pg_catalog.pg_am m ON m.oid = c.relam
@@ -93,7 +94,8 @@ SELECT n.nspname, c.relname, a.attname,
        a.attcollation IN (950, 951) OR a.attcollation = 100 AND NOT EXISTS (
            SELECT FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database()
            AND pg_catalog.concat(d.datctype, ' ', pg_catalog.to_jsonb(d) ->> 'daticulocale', ' ',
-                                 pg_catalog.to_jsonb(d) ->> 'datlocale') ~* '(^| )(tr|az|lt)')
+                                 pg_catalog.to_jsonb(d) ->> 'datlocale') ~* '(^| )(tr|az|lt)'),
+       a.attnum
 FROM pg_catalog.pg_class c
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid
@@ -143,6 +145,31 @@ macro_rules! pure {
          'isn', 'ltree', 'pg_trgm', 'pgcrypto', 'unaccent', 'uuid-ossp')"
     };
 }
+
+/// What may read or write tables where it is called, by OID: functions of users, operators with such functions,
+/// and types that call them where a value becomes one of theirs.
+const CALLED: &str = concat!("
+WITH pure (oid) AS (
+    SELECT d.objid FROM pg_catalog.pg_depend d JOIN pg_catalog.pg_extension e ON e.oid = d.refobjid
+    WHERE d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND d.deptype = 'e'
+      AND d.refclassid = 'pg_catalog.pg_extension'::pg_catalog.regclass
+      AND e.extname IN ", pure!(), "
+), functions (oid) AS (
+    SELECT p.oid FROM pg_catalog.pg_proc p
+    WHERE p.pronamespace NOT IN ('pg_catalog'::pg_catalog.regnamespace, 'information_schema'::pg_catalog.regnamespace)
+      AND p.oid NOT IN (SELECT oid FROM pure)
+)
+SELECT 'f', oid FROM functions
+UNION ALL
+SELECT 'o', o.oid FROM pg_catalog.pg_operator o WHERE o.oprcode::pg_catalog.oid IN (SELECT oid FROM functions)
+UNION ALL
+SELECT 't', t.oid FROM pg_catalog.pg_type t
+WHERE t.typinput::pg_catalog.oid IN (SELECT oid FROM functions)
+   OR t.typoutput::pg_catalog.oid IN (SELECT oid FROM functions)");
+
+/// The functions of the system that may do more than compute a value, by OID.
+const SYSTEM_CALLED: &str = "SELECT p.oid, p.proname FROM pg_catalog.pg_proc p \
+    WHERE p.pronamespace = 'pg_catalog'::pg_catalog.regnamespace";
 
 /// The functions by name: aggregate, set, writes, reads, plain.
 const FUNCTIONS: &str = concat!("
@@ -301,7 +328,8 @@ impl Catalog {
                 let (generated, not_null) = (truth(&row, 4), truth(&row, 5));
                 let name = text(&row, 2);
                 let (fresh, plain_case) = (truth(&row, 6), truth(&row, 7));
-                let column = Column { name, kind, generated, not_null, plain_case, fresh };
+                let number = i32::try_from(number(&row, 8)).unwrap_or(0);
+                let column = Column { number, name, kind, generated, not_null, plain_case, fresh };
                 catalog.relations[id].columns.push(column);
             }
         }
@@ -326,6 +354,20 @@ impl Catalog {
             }
             catalog.operators.insert(text(&row, 0));
         }
+        for row in query(SYSTEM_CALLED)? {
+            let name = text(&row, 1);
+            if catalog.system_functions.contains(&name) || catalog.function(&name).reads {
+                catalog.called.functions.insert(oid(&row, 0));
+            }
+        }
+        for row in query(CALLED)? {
+            let oids = match text(&row, 0).as_str() {
+                "f" => &mut catalog.called.functions,
+                "o" => &mut catalog.called.operators,
+                _ => &mut catalog.called.types,
+            };
+            oids.insert(oid(&row, 1));
+        }
         add_rules_of_rows(&mut catalog, query)?;
         for row in query(TRIGGERS)? {
             add_trigger(&mut catalog, &row);
@@ -344,6 +386,10 @@ fn truth(row: &[Option<String>], place: usize) -> bool {
 
 fn number(row: &[Option<String>], place: usize) -> i64 {
     text(row, place).parse().unwrap_or(0)
+}
+
+fn oid(row: &[Option<String>], place: usize) -> u32 {
+    u32::try_from(number(row, place)).unwrap_or(0)
 }
 
 fn relation(row: &[Option<String>]) -> Relation {
@@ -366,6 +412,7 @@ fn relation(row: &[Option<String>]) -> Relation {
         _ => Inheritance::Several,
     };
     Relation {
+        oid: oid(row, 14),
         schema: text(row, 0),
         name: text(row, 1),
         visible: false,

@@ -9,6 +9,8 @@ use isobench_isolation::observed::ValueForm;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts, as the catalog has them")]
 pub struct Relation {
+    /// The OID.
+    pub oid: u32,
     /// The schema.
     pub schema: String,
     /// The name.
@@ -117,6 +119,8 @@ pub enum Inheritance {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub struct Column {
+    /// The number in the catalog (`attnum`).
+    pub number: i32,
     /// The name.
     pub name: String,
     /// The type, as far as comparisons are understood.

@@ -7,6 +7,7 @@ mod names;
 mod orm;
 mod plans;
 mod proved;
+mod readings;
 mod servers;
 mod support;
 mod templates;

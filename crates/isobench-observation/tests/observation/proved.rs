@@ -16,6 +16,7 @@ mod sessions;
 
 use std::collections::BTreeSet;
 
+use isobench_database::Asked;
 use isobench_isolation::Level;
 use isobench_observation::{Catalog, templates};
 use isobench_pgserver::{Server, ServerOptions};
@@ -64,7 +65,7 @@ impl Set {
                     maker.script()
                 })
                 .collect();
-            let Some((levels, unknown)) = proved(&catalog, &scripts, any_key) else { continue };
+            let Some((levels, unknown)) = proved(stage, &catalog, &scripts, any_key) else { continue };
             let below = levels.iter().filter(|level| **level < Level::Serializable).count();
             // Mostly those of which not all are safe at the lowest level.
             let raised = levels.iter().any(|level| *level > Level::ReadCommitted);
@@ -145,7 +146,12 @@ fn stage(name: &str) -> Option<(Server, Stage)> {
 }
 
 /// The levels that are proved, and how many statements aren't understood; `None` if no level is.
-fn proved(catalog: &Catalog, scripts: &[Script], any_key: bool) -> Option<(Vec<Level>, usize)> {
+fn proved(
+    stage: &mut Stage,
+    catalog: &Catalog,
+    scripts: &[Script],
+    any_key: bool,
+) -> Option<(Vec<Level>, usize)> {
     let mut symbols = Symbols::new();
     let parsed: Vec<_> = scripts
         .iter()
@@ -154,6 +160,8 @@ fn proved(catalog: &Catalog, scripts: &[Script], any_key: bool) -> Option<(Vec<L
             parse(&format!("{number}.sql"), &script.to_string(), &mut symbols).expect("a script")
         })
         .collect();
+    let catalog = &mut catalog.clone();
+    catalog.read_statements(&parsed, &mut Asked(&mut stage.monitor)).expect("a session");
     let mut found = templates(&parsed, &symbols, catalog, &BTreeSet::new());
     if any_key {
         let all = found.statements.iter().map(|statement| statement.at.clone()).collect();
@@ -300,7 +308,7 @@ fn one_level_lower_than_proved_is_shown_to_be_unsafe() {
         let scripts: Vec<Script> = texts.iter().map(|text| Script::read(text)).collect();
         stage.set_up(&schema).expect("tables");
         let catalog = catalog(&mut stage);
-        let (levels, unknown) = proved(&catalog, &scripts, false).expect("levels");
+        let (levels, unknown) = proved(&mut stage, &catalog, &scripts, false).expect("levels");
         assert_eq!((levels.as_slice(), unknown), (wanted, 0), "{name}");
         let set = Set { schema, scripts, levels, unknown };
         let mut tally = Tally::default();
@@ -332,7 +340,8 @@ fn rows_of_subqueries_that_are_locked_are_not_taken_for_read() {
     ];
     let scripts: Vec<Script> = scripts.into_iter().map(Script::read).collect();
     stage.set_up(&schema).expect("tables");
-    let (levels, unknown) = proved(&catalog(&mut stage), &scripts, false).expect("levels");
+    let catalog = catalog(&mut stage);
+    let (levels, unknown) = proved(&mut stage, &catalog, &scripts, false).expect("levels");
     let set = Set { schema, scripts, levels, unknown };
     let judged = set.judge(&mut stage, &[RC, RC], &mut Dice::of(1), &mut Tally::default());
     assert!(judged.is_err(), "it is safe on the server");

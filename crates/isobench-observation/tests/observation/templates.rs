@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::Path;
 
+use isobench_database::Asked;
 use isobench_database::detect;
 use isobench_observation::{Templates, templates};
 use isobench_pgwire::Connection;
@@ -461,7 +462,9 @@ fn levels_of(connection: &mut Connection, scripts: &[(String, String)]) -> Strin
     let mut symbols = Symbols::new();
     let parsed: Vec<_> =
         scripts.iter().map(|(name, text)| parse(name, text, &mut symbols).unwrap()).collect();
-    let found = templates(&parsed, &symbols, &load(connection), &BTreeSet::new());
+    let mut catalog = load(connection);
+    catalog.read_statements(&parsed, &mut Asked(connection)).unwrap();
+    let found = templates(&parsed, &symbols, &catalog, &BTreeSet::new());
     described(&found)
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::Path;
 
+use isobench_database::Asked;
 use isobench_observation::templates;
 use isobench_robustness::{Struck, allocate};
 use isobench_script::{Symbols, parse};
@@ -28,7 +29,7 @@ fn no_more_is_proved_than_what_is_understood() {
             .execute("DROP SCHEMA IF EXISTS proved CASCADE; CREATE SCHEMA proved; SET search_path = proved")
             .unwrap();
         connection.execute(setup).unwrap();
-        let catalog = load(&mut connection);
+        let mut catalog = load(&mut connection);
         let mut symbols = Symbols::new();
         let scripts: Vec<_> = sections
             .map(|section| {
@@ -36,6 +37,7 @@ fn no_more_is_proved_than_what_is_understood() {
                 parse(name, text, &mut symbols).unwrap()
             })
             .collect();
+        catalog.read_statements(&scripts, &mut Asked(&mut connection)).unwrap();
         let programs = templates(&scripts, &symbols, &catalog, &BTreeSet::new()).programs;
         let allocated = allocate(&programs, &Struck::new());
         let level = |number: usize| {

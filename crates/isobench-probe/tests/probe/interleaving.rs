@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use isobench_database::Asked;
 use isobench_database::Database;
 use isobench_database::products::YUGABYTEDB;
 use isobench_isolation::history::Mode;
@@ -445,8 +446,9 @@ fn proved(server: &TestServer, setup: &str, scripts: &[&str]) -> Option<Allocati
     set_up(server, setup);
     let (parsed, symbols) = parsed(scripts);
     let mut connection = server.open().expect("a connection");
-    let catalog =
+    let mut catalog =
         Catalog::load(&mut |sql| connection.query(sql).map(|result| result.rows)).expect("a catalog");
+    catalog.read_statements(&parsed, &mut Asked(&mut connection)).expect("a session");
     connection.close();
     let found = templates(&parsed, &symbols, &catalog, &BTreeSet::new());
     if !found.carried.is_empty() {

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+use isobench_database::Asked;
 use isobench_pgserver::{Server, ServerError, ServerOptions};
-use isobench_pgwire::{ConnectOptions, Connection, Error, Host};
-use isobench_sql::{Answers, Bound, BoundRelation, Wait, read_statement};
+use isobench_pgwire::{ConnectOptions, Connection, Host};
+use isobench_sql::{Bound, BoundRelation, Wait, read_statement};
 use isobench_testkit::golden::expect;
 use isobench_testkit::installed::{postgresql_programs, skip};
 
@@ -25,36 +26,6 @@ CREATE FUNCTION with_other(int, int) RETURNS bool LANGUAGE sql AS 'SELECT EXISTS
 CREATE OPERATOR ### (LEFTARG = int, RIGHTARG = int, FUNCTION = with_other);
 CREATE AGGREGATE sum_of(int) (SFUNC = int4pl, STYPE = int);
 CREATE DOMAIN small AS int CHECK (VALUE < 100);";
-
-/// A session that answers.
-struct Asked<'c>(&'c mut Connection);
-
-/// The server's own words; else the loss of the session.
-fn refused<T>(result: Result<T, Error>) -> Result<Result<T, String>, Error> {
-    match result {
-        Ok(value) => Ok(Ok(value)),
-        Err(error) => match error.server() {
-            Some(server) => Ok(Err(server.message.clone())),
-            None => Err(error),
-        },
-    }
-}
-
-impl Answers for Asked<'_> {
-    type Lost = Error;
-
-    fn parameters(&mut self, statement: &str) -> Result<Result<Vec<u32>, String>, Error> {
-        refused(self.0.analyse(statement))
-    }
-
-    fn run_one(&mut self, command: &str) -> Result<Result<(), String>, Error> {
-        refused(self.0.execute_one(command))
-    }
-
-    fn value(&mut self, query: &str) -> Result<Result<Option<String>, String>, Error> {
-        refused(self.0.value(query))
-    }
-}
 
 /// The server of this version, or the installed one.
 fn server(test: &str, major: Option<&str>) -> Option<(Server, Connection)> {

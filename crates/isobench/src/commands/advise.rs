@@ -19,7 +19,7 @@ use isobench_advice::{
 };
 use isobench_comparison::{
     Candidate, Conditions, Design, Failure, Followers, Judging, Outcome, Resolved, Sources, Surroundings,
-    Target, Work, catalog, compare as measure, refusal, require_relations,
+    Target, Work, catalog, compare as measure, read_statements, refusal, require_relations,
 };
 use isobench_database::InitOptions;
 use isobench_isolation::history::Mode;
@@ -141,14 +141,14 @@ fn carry_out(
     })?;
     let work = design.works[0].clone();
     work.tables.make(&site)?;
-    let catalog = catalog(&site)?.ok_or_else(|| {
+    let workload = work.workload(design.seed(), &site.database)?;
+    let scripts: Vec<Script> = workload.mix.scripts().iter().map(|one| one.script.clone()).collect();
+    let catalog = catalog(&site, &scripts)?.ok_or_else(|| {
         Failure::setup(format!(
             "{} isn't advised on: which levels are enough is known for PostgreSQL",
             target.database.product.name
         ))
     })?;
-    let workload = work.workload(design.seed(), &site.database)?;
-    let scripts: Vec<Script> = workload.mix.scripts().iter().map(|one| one.script.clone()).collect();
     require_relations(&site, &work.tables, &scripts)?;
     let found = templates(&scripts, &workload.symbols, &catalog, &BTreeSet::new());
     let names = script_names(&work.sources);
@@ -187,10 +187,13 @@ fn carry_out(
         },
         |all| trial.execute(&work.sources, None, None, &levels(&names, all)),
     )?;
+    let further = RefCell::new(catalog.clone());
     let read_again = |texts: &[ScriptText]| -> Option<Templates> {
         let sources = work.sources.with_texts(texts.iter().map(|script| script.text.clone())).ok()?;
         let workload = work.with_sources(sources).workload(design.seed(), &site.database).ok()?;
         let scripts: Vec<Script> = workload.mix.scripts().iter().map(|one| one.script.clone()).collect();
+        let mut catalog = further.borrow_mut();
+        read_statements(&site, &scripts, &mut catalog).ok()?;
         Some(templates(&scripts, &workload.symbols, &catalog, &BTreeSet::new()))
     };
     let changes = if many { Vec::new() } else { changes(&question, &decision, &trial, read_again)? };

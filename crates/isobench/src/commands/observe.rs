@@ -63,7 +63,7 @@ fn look(design: &Design, target: &mut Target, control: &Control) -> Outcome<Vec<
         for note in work.tables.make(&site)? {
             eprintln!("note: {note}");
         }
-        let catalog = catalog(&site)?.ok_or_else(|| {
+        let catalog = catalog(&site, [])?.ok_or_else(|| {
             Failure::setup(format!(
                 "rows of {} {} don't show who wrote them, so statements are sent as written there; lines --@ in the \
                  scripts say what they read and write",

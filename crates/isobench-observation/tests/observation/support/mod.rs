@@ -239,6 +239,7 @@ fn read_relation(fields: &[&str]) -> Relation {
             _ => ColumnType::Scalar,
         };
         Column {
+            number: 0,
             name: name.to_owned(),
             kind,
             generated: false,
@@ -252,6 +253,7 @@ fn read_relation(fields: &[&str]) -> Relation {
         Events { insert: at(0), update: at(1), delete: at(2) }
     };
     Relation {
+        oid: 0,
         schema: fields[1].to_owned(),
         name: fields[2].to_owned(),
         visible: false,
