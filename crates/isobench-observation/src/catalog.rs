@@ -7,7 +7,7 @@ mod trigger;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use isobench_sql::{Bound, Gap};
+use isobench_sql::{Bound, Reading};
 
 pub(crate) use relation::is_system_column;
 pub use relation::{
@@ -34,34 +34,27 @@ pub struct Catalog {
     /// The functions by name: those of users, and those of the system that aren't plain (aggregates,
     /// window functions, functions that return sets).
     pub functions: BTreeMap<String, FunctionFacts>,
-    /// The functions of the system that may do more than compute a value: those that are volatile, and aren't
-    /// known to do no more than that.
-    pub system_functions: BTreeSet<String>,
     /// The operators of users whose functions may write.
     pub writing_operators: BTreeSet<String>,
     /// The operators of users: their functions may read tables.
     pub operators: BTreeSet<String>,
-    /// The types of users that call functions of users where a value becomes one of theirs: domains with
-    /// conditions or defaults, and types with such parts.
-    pub calling_types: BTreeSet<String>,
-    /// True if users made casts that call functions: they may be called without being named.
-    pub calling_casts: bool,
     /// What may read or write tables where it is called, by OID.
     pub called: Called,
-    /// What the server itself reads in statements, by their texts with `$1`, `$2`, …, as far as it was asked
-    /// and analysed them; or why its tree isn't understood.
-    pub readings: BTreeMap<String, Result<Bound, Gap>>,
+    /// What the server itself reads in statements, by their texts with `$1`, `$2`, …; or why that isn't known.
+    /// `None` if it wasn't asked: then only isobench's own reading counts.
+    pub readings: Option<BTreeMap<String, Result<Bound, Reading>>>,
 }
 
-/// Functions, and what calls them, by OID.
+/// Functions, and what calls them: their names by OID.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Called {
     /// Functions of users, and of the system if they may do more than compute a value.
-    pub functions: BTreeSet<u32>,
+    pub functions: BTreeMap<u32, String>,
     /// Operators of users.
-    pub operators: BTreeSet<u32>,
-    /// Types of users, which are read and written by functions.
-    pub types: BTreeSet<u32>,
+    pub operators: BTreeMap<u32, String>,
+    /// Types of users that call functions where a value becomes one of theirs: domains with conditions or
+    /// defaults, types with such parts, and types with input and output functions of users.
+    pub types: BTreeMap<u32, String>,
 }
 
 /// What is known of all functions with one name.

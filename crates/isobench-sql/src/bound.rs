@@ -16,8 +16,8 @@ pub struct Bound {
     pub functions: BTreeSet<u32>,
     /// The operators of which the tree has no function, by OID: those of sorting, grouping and rows.
     pub operators: BTreeSet<u32>,
-    /// The types of its parameters, and those to which it converts values by their text or as a domain, by
-    /// OID.
+    /// The types of its parameters and constants, and those to which it converts values by their text or as a
+    /// domain, by OID.
     pub types: BTreeSet<u32>,
 }
 
@@ -286,6 +286,7 @@ impl Bound {
         match object.name.as_str() {
             "COERCEVIAIO" | "COERCETODOMAIN" => drop(self.types.insert(oid(object, "resulttype")?)),
             "PARAM" => drop(self.types.insert(oid(object, "paramtype")?)),
+            "CONST" => drop(self.types.insert(oid(object, "consttype")?)),
             _ => {}
         }
         object.fields.iter().try_for_each(|(name, value)| self.field(object, name, value))

@@ -1,8 +1,11 @@
 //! Asking a server for the tree of a statement, which is never executed.
 //!
 //! In a transaction that is rolled back, a function is created whose body is the statement; the server keeps its
-//! tree. It takes the right to make temporary objects, and a server that isn't a standby. Where that isn't so,
-//! the reading has no tree but the reason.
+//! tree. It takes the right to make temporary objects, or objects in the first schema of the search path, and a
+//! server that isn't a standby. Where that isn't so, there is no tree but the reason.
+//!
+//! The types of parameters are those that the server infers. Where it can't, as in `$1 + $2`, a client that sends
+//! values as literals sends numbers: they are integers then.
 
 use crate::bound::{Bound, Gap};
 
@@ -42,9 +45,16 @@ pub enum Reading {
     Gap(#[from] Gap),
 }
 
-/// The tree of the function that was made last in this session.
+/// The tree of the function that this transaction has made.
 const TREE: &str = "SELECT p.prosqlbody::pg_catalog.text FROM pg_catalog.pg_proc p \
-    WHERE p.proname = 'isobench_reads' AND p.pronamespace = pg_catalog.pg_my_temp_schema()";
+    WHERE p.proname = 'isobench_reads' AND p.xmin::pg_catalog.text::pg_catalog.int8 \
+        = pg_catalog.pg_current_xact_id()::pg_catalog.text::pg_catalog.int8 % 4294967296";
+
+/// The schemas in which a function may be made, in this order; the last one is the first of the search path.
+const SCHEMAS: [&str; 2] = ["pg_temp.", ""];
+
+/// The most parameters of a statement that are looked for if the server doesn't infer their types.
+const MOST_PARAMETERS: usize = 100;
 
 /// Reads a statement with parameters `$1`, `$2`, … as the server does. The session mustn't be in a transaction.
 ///
@@ -54,19 +64,24 @@ pub fn read_statement<A: Answers>(
     statement: &str,
     server: &mut A,
 ) -> Result<Result<Bound, Reading>, A::Lost> {
-    let types = match server.parameters(statement)? {
-        Ok(types) => types,
-        Err(why) => return Ok(Err(Reading::Refused(why))),
+    let refused = match server.parameters(statement)? {
+        Ok(types) => match tree(statement, &types, server)? {
+            Ok(tree) => return Ok(Bound::read(&tree).map_err(Reading::Gap)),
+            Err(why) => why,
+        },
+        Err(why) => why,
     };
-    let tree = match tree(statement, &types, server) {
-        Ok(tree) => tree,
-        Err(lost) => return Err(lost),
-    };
-    Ok(match tree {
-        Ok(tree) => Bound::read(&tree).map_err(Reading::Gap),
-        Err(why) => Err(Reading::Refused(why)),
-    })
+    let count = (1..=MOST_PARAMETERS).take_while(|number| statement.contains(&format!("${number}"))).count();
+    if count > 0
+        && let Ok(tree) = tree(statement, &vec![INTEGER; count], server)?
+    {
+        return Ok(Bound::read(&tree).map_err(Reading::Gap));
+    }
+    Ok(Err(Reading::Refused(refused)))
 }
+
+/// The OID of `integer` (`pg_type.dat`).
+const INTEGER: u32 = 23;
 
 fn tree<A: Answers>(
     statement: &str,
@@ -83,12 +98,29 @@ fn tree<A: Answers>(
         Ok(names) => names.unwrap_or_default(),
         Err(why) => return Ok(Err(why)),
     };
+    let mut refused = None;
+    for schema in SCHEMAS {
+        match made_in(schema, statement, &names, server)? {
+            Ok(tree) => return Ok(Ok(tree)),
+            Err(why) => drop(refused.get_or_insert(why)),
+        }
+    }
+    Ok(Err(refused.unwrap_or_default()))
+}
+
+/// The tree of a function in a schema, in a transaction that is rolled back.
+fn made_in<A: Answers>(
+    schema: &str,
+    statement: &str,
+    types: &str,
+    server: &mut A,
+) -> Result<Result<String, String>, A::Lost> {
     if let Err(why) = server.run_one("BEGIN")? {
         return Ok(Err(why));
     }
     // A comment at the end of the statement ends with its line.
     let command = format!(
-        "CREATE FUNCTION pg_temp.isobench_reads({names}) RETURNS pg_catalog.void LANGUAGE sql \
+        "CREATE FUNCTION {schema}isobench_reads({types}) RETURNS pg_catalog.void LANGUAGE sql \
          BEGIN ATOMIC {statement}\n; END"
     );
     let tree = match server.run_one(&command)? {

@@ -159,17 +159,13 @@ WITH pure (oid) AS (
     WHERE p.pronamespace NOT IN ('pg_catalog'::pg_catalog.regnamespace, 'information_schema'::pg_catalog.regnamespace)
       AND p.oid NOT IN (SELECT oid FROM pure)
 )
-SELECT 'f', oid FROM functions
+SELECT 'f', f.oid, p.proname FROM functions f JOIN pg_catalog.pg_proc p ON p.oid = f.oid
 UNION ALL
-SELECT 'o', o.oid FROM pg_catalog.pg_operator o WHERE o.oprcode::pg_catalog.oid IN (SELECT oid FROM functions)
+SELECT 'o', o.oid, o.oprname FROM pg_catalog.pg_operator o WHERE o.oprcode::pg_catalog.oid IN (SELECT oid FROM functions)
 UNION ALL
-SELECT 't', t.oid FROM pg_catalog.pg_type t
+SELECT 't', t.oid, t.typname FROM pg_catalog.pg_type t
 WHERE t.typinput::pg_catalog.oid IN (SELECT oid FROM functions)
    OR t.typoutput::pg_catalog.oid IN (SELECT oid FROM functions)");
-
-/// The functions of the system that may do more than compute a value, by OID.
-const SYSTEM_CALLED: &str = "SELECT p.oid, p.proname FROM pg_catalog.pg_proc p \
-    WHERE p.pronamespace = 'pg_catalog'::pg_catalog.regnamespace";
 
 /// The functions by name: aggregate, set, writes, reads, plain.
 const FUNCTIONS: &str = concat!("
@@ -207,12 +203,12 @@ WHERE n.nspname <> 'pg_catalog' AND NOT EXISTS (
 GROUP BY o.oprname"
 );
 
-/// The system's functions that are volatile, except for those that only compute a value, wait, or give out
-/// a number of a sequence.
+/// The system's functions, and whether they are volatile, except for those that only compute a value, wait, or
+/// give out a number of a sequence.
 const SYSTEM_FUNCTIONS: &str = "
-SELECT DISTINCT p.proname FROM pg_catalog.pg_proc p
-WHERE p.pronamespace = 'pg_catalog'::pg_catalog.regnamespace AND p.provolatile = 'v' AND p.prorettype <> 2279
-  AND p.proname !~ '^(random|random_normal|setseed|nextval|currval|lastval|clock_timestamp|timeofday|gen_random_uuid|uuidv4|uuidv7|pg_sleep|pg_sleep_for|pg_sleep_until|pg_notify|pg_(try_)?advisory_(xact_)?lock(_shared)?|pg_advisory_unlock(_shared|_all)?)$'";
+SELECT p.oid, p.proname, p.provolatile = 'v' AND p.prorettype <> 2279
+  AND p.proname !~ '^(random|random_normal|setseed|nextval|currval|lastval|clock_timestamp|timeofday|gen_random_uuid|uuidv4|uuidv7|pg_sleep|pg_sleep_for|pg_sleep_until|pg_notify|pg_(try_)?advisory_(xact_)?lock(_shared)?|pg_advisory_unlock(_shared|_all)?)$'
+FROM pg_catalog.pg_proc p WHERE p.pronamespace = 'pg_catalog'::pg_catalog.regnamespace";
 
 /// The conditions of tables.
 const CHECKS: &str = "
@@ -240,8 +236,8 @@ LEFT JOIN pg_catalog.pg_constraint k ON k.conindid = i.indexrelid AND k.contype 
 WHERE (i.indisunique OR i.indisexclusion) AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast')
 ORDER BY i.indexrelid";
 
-/// The tables whose rows call functions of users as they are written, and the types that do so where a
-/// value becomes one of theirs, which have no schema here.
+/// The tables whose rows call functions of users as they are written, by schema and name, and the types that do
+/// so where a value becomes one of theirs, by OID.
 const CALLS: &str = concat!("
 WITH RECURSIVE pure (oid) AS (
     SELECT d.objid FROM pg_catalog.pg_depend d JOIN pg_catalog.pg_extension e ON e.oid = d.refobjid
@@ -292,13 +288,10 @@ WITH RECURSIVE pure (oid) AS (
     UNION
     SELECT a.attrelid FROM pg_catalog.pg_attribute a JOIN types t ON t.oid = a.atttypid
 )
-SELECT n.nspname, c.relname FROM tables t JOIN pg_catalog.pg_class c ON c.oid = t.oid
+SELECT n.nspname, c.relname, NULL FROM tables t JOIN pg_catalog.pg_class c ON c.oid = t.oid
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 UNION ALL
-SELECT NULL, t.typname FROM types JOIN pg_catalog.pg_type t ON t.oid = types.oid
-UNION ALL
-SELECT NULL, NULL FROM pg_catalog.pg_cast k JOIN called c ON c.objid = k.castfunc
-WHERE c.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass");
+SELECT NULL, types.oid::pg_catalog.text, t.typname FROM types JOIN pg_catalog.pg_type t ON t.oid = types.oid");
 
 impl Catalog {
     /// Reads the catalogs by a function that sends a query and returns the rows as texts. The session
@@ -345,19 +338,15 @@ impl Catalog {
             };
             catalog.functions.insert(text(&row, 0), facts);
         }
-        for row in query(SYSTEM_FUNCTIONS)? {
-            catalog.system_functions.insert(text(&row, 0));
-        }
         for row in query(OPERATORS)? {
             if truth(&row, 1) {
                 catalog.writing_operators.insert(text(&row, 0));
             }
             catalog.operators.insert(text(&row, 0));
         }
-        for row in query(SYSTEM_CALLED)? {
-            let name = text(&row, 1);
-            if catalog.system_functions.contains(&name) || catalog.function(&name).reads {
-                catalog.called.functions.insert(oid(&row, 0));
+        for row in query(SYSTEM_FUNCTIONS)? {
+            if truth(&row, 2) || catalog.function(&text(&row, 1)).reads {
+                catalog.called.functions.insert(oid(&row, 0), text(&row, 1));
             }
         }
         for row in query(CALLED)? {
@@ -366,7 +355,7 @@ impl Catalog {
                 "o" => &mut catalog.called.operators,
                 _ => &mut catalog.called.types,
             };
-            oids.insert(oid(&row, 1));
+            oids.insert(oid(&row, 1), text(&row, 2));
         }
         add_rules_of_rows(&mut catalog, query)?;
         for row in query(TRIGGERS)? {
@@ -462,8 +451,7 @@ fn add_rules_of_rows<E>(
                     catalog.relations[id].calls = true;
                 }
             }
-            (None, Some(name)) => drop(catalog.calling_types.insert(name.clone())),
-            _ => catalog.calling_casts = true,
+            _ => drop(catalog.called.types.insert(oid(&row, 1), text(&row, 2))),
         }
     }
     Ok(())

@@ -3,11 +3,11 @@
 //! Two readers that know different things have to agree before anything is proved: what the server's tree has and
 //! isobench's own reading doesn't is a gap.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use isobench_robustness::{Columns, Strength};
 use isobench_script::{CommandKind, Script};
-use isobench_sql::{Answers, Bound, BoundRelation, Gap, LockStrength, Reading, Wait, read_statement};
+use isobench_sql::{Answers, Bound, BoundRelation, LockStrength, Wait, read_statement};
 
 use super::{Catalog, RelationId, RelationKind};
 use crate::statement::{Access, Deed};
@@ -27,15 +27,14 @@ impl Catalog {
         scripts: impl IntoIterator<Item = &'s Script>,
         server: &mut A,
     ) -> Result<(), A::Lost> {
+        let readings = self.readings.get_or_insert_default();
         for script in scripts {
             for command in &script.commands {
                 let CommandKind::Sql(sql) = &command.kind else { continue };
                 for place in statement_places(sql) {
                     let text = &sql.parameterized[place];
-                    if !self.readings.contains_key(text)
-                        && let Some(read) = read(text, server)?
-                    {
-                        self.readings.insert(text.to_owned(), read);
+                    if !readings.contains_key(text) {
+                        readings.insert(text.to_owned(), read_statement(text, server)?);
                     }
                 }
             }
@@ -44,21 +43,30 @@ impl Catalog {
     }
 
     /// What the server reads in a statement and these accesses, in which nothing has been left out yet, don't
-    /// have; `None` if they have all of it, or if the server didn't analyse the statement.
+    /// have; `None` if they have all of it, or if the server wasn't asked about any statement.
     pub(crate) fn missed(&self, text: &str, accesses: &[Access]) -> Option<String> {
-        match self.readings.get(text)? {
-            Ok(bound) => self.calls(bound).or_else(|| self.unread(bound, accesses)),
-            Err(gap) => Some(gap.to_string()),
+        match self.readings.as_ref()?.get(text) {
+            Some(Ok(bound)) => self.calls(bound).or_else(|| self.unread(bound, accesses)),
+            Some(Err(why)) => Some(why.to_string()),
+            None => Some("the server wasn't asked how it reads it".to_owned()),
         }
     }
 
     /// What it calls that may read or write tables.
     fn calls(&self, bound: &Bound) -> Option<String> {
-        let meets = |called: &BTreeSet<u32>, known: &BTreeSet<u32>| !called.is_disjoint(known);
-        (meets(&bound.functions, &self.called.functions)
-            || meets(&bound.operators, &self.called.operators)
-            || meets(&bound.types, &self.called.types))
-        .then(|| "it calls a function that may read and write anything".to_owned())
+        let first = |called: &BTreeSet<u32>, known: &BTreeMap<u32, String>| {
+            called.iter().find_map(|oid| known.get(oid).cloned())
+        };
+        first(&bound.functions, &self.called.functions)
+            .map(|name| format!("isobench doesn't know what function {name}() reads and writes"))
+            .or_else(|| {
+                first(&bound.operators, &self.called.operators)
+                    .map(|name| format!("operator {name} may call a function of a user"))
+            })
+            .or_else(|| {
+                first(&bound.types, &self.called.types)
+                    .map(|name| format!("type {name} calls a function of a user"))
+            })
     }
 
     fn unread(&self, bound: &Bound, accesses: &[Access]) -> Option<String> {
@@ -169,15 +177,6 @@ impl Catalog {
     }
 }
 
-fn read<A: Answers>(text: &str, server: &mut A) -> Result<Option<Result<Bound, Gap>>, A::Lost> {
-    Ok(match read_statement(text, server)? {
-        Ok(bound) => Some(Ok(bound)),
-        Err(Reading::Gap(gap)) => Some(Err(gap)),
-        // No query, or one whose parameters have no types: isobench's own reading is all there is.
-        Err(Reading::Refused(_)) => None,
-    })
-}
-
 fn strength(of: LockStrength) -> Strength {
     match of {
         LockStrength::KeyShare => Strength::KeyShare,
@@ -202,4 +201,159 @@ fn mentions(access: &Access, column: &str) -> bool {
         || access.idle.contains(column)
         || includes(&access.reads, column)
         || includes(&access.writes, column)
+}
+
+#[cfg(test)]
+mod tests {
+    use isobench_sql::{Reading, RowLock};
+
+    use super::super::Called;
+    use super::super::relation::{Column, ColumnType, Inheritance, Relation, Triggers};
+    use super::*;
+
+    const TEXT: &str = "the statement";
+
+    fn table(oid: u32, name: &str) -> Relation {
+        let column = |(number, name): (i32, &&str)| Column {
+            number,
+            name: (*name).to_owned(),
+            kind: ColumnType::Integer,
+            generated: false,
+            not_null: true,
+            plain_case: false,
+            fresh: false,
+        };
+        Relation {
+            oid,
+            schema: "public".to_owned(),
+            name: name.to_owned(),
+            visible: true,
+            shadowed: false,
+            kind: RelationKind::Table,
+            temporary: false,
+            inheritance: Inheritance::None,
+            columns: (1..).zip(&["id", "v", "w"]).map(column).collect(),
+            key: vec![0],
+            unique: vec![vec![0]],
+            only_key: true,
+            triggers: Triggers::default(),
+            rules: false,
+            row_security: false,
+            selectable: true,
+            calls_writing: false,
+            calls: false,
+            checks: Vec::new(),
+            uniqueness: Vec::new(),
+        }
+    }
+
+    fn access(table: RelationId, deed: Deed, reads: &[&str], writes: &[&str]) -> Access {
+        Access {
+            table,
+            deed,
+            equal: BTreeMap::new(),
+            before: BTreeMap::new(),
+            tested: BTreeSet::from(["id".to_owned()]),
+            reads: Columns::from(reads),
+            writes: Columns::from(writes),
+            certain: true,
+            idle: BTreeSet::new(),
+            in_result: true,
+            deferrable: false,
+        }
+    }
+
+    fn missed(bound: Bound, accesses: &[Access]) -> Option<String> {
+        let catalog = Catalog {
+            relations: vec![table(20, "a"), table(21, "b")],
+            called: Called {
+                functions: BTreeMap::from([(70, "peek".to_owned())]),
+                operators: BTreeMap::from([(71, "###".to_owned())]),
+                types: BTreeMap::from([(72, "amount".to_owned())]),
+            },
+            readings: Some(BTreeMap::from([(TEXT.to_owned(), Ok(bound))])),
+            ..Catalog::default()
+        };
+        catalog.missed(TEXT, accesses)
+    }
+
+    fn relation(oid: u32, read: &[i32]) -> BoundRelation {
+        BoundRelation { oid, read: read.iter().copied().collect(), ..BoundRelation::default() }
+    }
+
+    fn with(relations: Vec<BoundRelation>) -> Bound {
+        Bound { relations, ..Bound::default() }
+    }
+
+    #[test]
+    fn what_both_read_is_known() {
+        let read = access(0, Deed::Read, &["v"], &[]);
+        assert_eq!(missed(with(vec![relation(20, &[1, 2])]), std::slice::from_ref(&read)), None);
+        assert_eq!(missed(with(vec![relation(20, &[TABLE_OID])]), std::slice::from_ref(&read)), None);
+        assert_eq!(missed(with(Vec::new()), &[read]), None, "isobench may read more");
+    }
+
+    #[test]
+    fn what_only_the_server_reads_is_missed() {
+        let read = access(0, Deed::Read, &["v"], &[]);
+        let missed_by_read = |relations| missed(with(relations), std::slice::from_ref(&read)).is_some();
+        for relations in [
+            vec![relation(21, &[1])],
+            vec![relation(22, &[1])],
+            vec![relation(20, &[3])],
+            vec![relation(20, &[0])],
+            vec![relation(20, &[-2])],
+            vec![relation(20, &[1]), relation(20, &[1])],
+            vec![BoundRelation { updates: true, ..relation(20, &[1]) }],
+            vec![BoundRelation { deletes: true, ..relation(20, &[1]) }],
+            vec![BoundRelation { inserts: true, ..relation(20, &[1]) }],
+        ] {
+            assert!(missed_by_read(relations.clone()), "{relations:?}");
+        }
+        let update = access(0, Deed::Update, &[], &["v"]);
+        let set = |columns: &[i32]| BoundRelation {
+            updates: true,
+            updated: columns.iter().copied().collect(),
+            ..relation(20, &[1])
+        };
+        assert_eq!(missed(with(vec![set(&[2])]), std::slice::from_ref(&update)), None);
+        assert!(missed(with(vec![set(&[2, 3])]), &[update]).is_some());
+    }
+
+    #[test]
+    fn locks_that_the_server_does_not_take_are_claimed() {
+        let lock = |strength| access(0, Deed::Lock(strength), &["v"], &[]);
+        let taking = |strength, wait| {
+            with(vec![BoundRelation { locks: vec![RowLock { strength, wait }], ..relation(20, &[1]) }])
+        };
+        let claims = [lock(Strength::NoKeyUpdate)];
+        assert_eq!(missed(taking(LockStrength::NoKeyUpdate, Wait::Blocks), &claims), None);
+        assert_eq!(missed(taking(LockStrength::Update, Wait::Fails), &claims), None);
+        for (strength, wait) in [(LockStrength::Share, Wait::Blocks), (LockStrength::Update, Wait::Skips)] {
+            assert!(missed(taking(strength, wait), &claims).is_some(), "{strength:?} {wait:?}");
+        }
+        assert!(missed(with(vec![relation(20, &[1])]), &claims).is_some());
+    }
+
+    #[test]
+    fn calls_of_users_functions_may_do_anything() {
+        let oids = |oid| BTreeSet::from([oid]);
+        for bound in [
+            Bound { functions: oids(70), ..Bound::default() },
+            Bound { operators: oids(71), ..Bound::default() },
+            Bound { types: oids(72), ..Bound::default() },
+        ] {
+            assert!(missed(bound, &[]).is_some());
+        }
+        assert_eq!(missed(Bound { functions: oids(1), ..Bound::default() }, &[]), None);
+    }
+
+    #[test]
+    fn a_statement_without_the_servers_reading_is_unknown() {
+        let refused = Err(Reading::Refused("no".to_owned()));
+        let readings = Some(BTreeMap::from([(TEXT.to_owned(), refused)]));
+        let asked = Catalog { readings, ..Catalog::default() };
+        assert!(asked.missed(TEXT, &[]).is_some() && asked.missed("another one", &[]).is_some());
+        assert_eq!(Catalog::default().missed(TEXT, &[]), None);
+    }
 }

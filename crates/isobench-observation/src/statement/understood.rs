@@ -1,17 +1,16 @@
-//! The forms of statements that are understood completely: for which isobench knows all that they read
-//! and write.
+//! The clauses and tables of statements that are understood completely.
 //!
 //! The list is of what is allowed. All else is a gap: the statement may read and write anything. The
-//! reader of accesses ([`super::accesses`]) answers only for statements without a gap.
+//! reader of accesses ([`super::accesses`]) answers only for statements without a gap. Which functions a statement
+//! calls, and whether all columns are seen, is decided by the server's own reading (`catalog/reading.rs`).
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    Cte, Delete, Expr, GroupByExpr, Insert, JoinOperator, LimitClause, ObjectName, Query, Select, SelectItem,
+    Cte, Delete, GroupByExpr, Insert, JoinOperator, LimitClause, ObjectName, Query, Select, SelectItem,
     SetExpr, Statement, TableAlias, TableFactor, TableWithJoins, Update, UpdateTableFromKind,
 };
-use sqlparser::tokenizer::Token;
 
 use super::clauses::{is_plain_delete, is_plain_insert, is_plain_select, is_plain_update};
 use super::walk::{Node, walk};
@@ -30,54 +29,14 @@ const CHANGING_CATALOGS: [&str; 8] = [
     "pg_class",
 ];
 
-/// Operators that SQL calls without naming them: in `IN`, `BETWEEN`, `LIKE`, `ORDER BY`, `DISTINCT`, keys.
-const UNNAMED_OPERATORS: [&str; 10] = ["=", "<>", "<", ">", "<=", ">=", "~~", "!~~", "~~*", "!~~*"];
-
 impl Examiner<'_> {
     /// Why the statement isn't understood completely; `None` if it is.
     pub(super) fn gap(&self, statement: &Statement) -> Option<String> {
-        self.call().or_else(|| self.form(statement)).or_else(|| self.shadow(statement))
-    }
-
-    /// What the statement may call that may read or write tables: by its tokens, so that no place where
-    /// SQL allows a call is forgotten.
-    fn call(&self) -> Option<String> {
-        let catalog = self.catalog;
-        if catalog.calling_casts {
-            return Some("a cast may call a function of a user".to_owned());
-        }
-        let written = self.text.written(&self.range);
-        if !catalog.standard_strings && written.contains('\\') {
+        // Such strings end elsewhere for the server.
+        if !self.catalog.standard_strings && self.text.written(&self.range).contains('\\') {
             return Some("backslashes are part of its strings".to_owned());
         }
-        let named = |operator: &&String| {
-            written.contains(operator.as_str()) || UNNAMED_OPERATORS.contains(&operator.as_str())
-        };
-        if let Some(operator) = catalog.operators.iter().find(named) {
-            return Some(format!("operator {operator} may call a function of a user"));
-        }
-        self.range.clone().find_map(|place| self.call_at(place))
-    }
-
-    fn call_at(&self, place: usize) -> Option<String> {
-        let name = self.text.tokens[place].name()?;
-        if self.catalog.calling_types.contains(&name) {
-            return Some(format!("type {name} calls a function of a user"));
-        }
-        let facts = self.catalog.function(&name);
-        let system = self.catalog.system_functions.contains(&name);
-        if !(facts.reads || facts.writes || system) {
-            return None;
-        }
-        let next = self.range.contains(&(place + 1)).then(|| &self.text.tokens[place + 1].token.token);
-        // `t.f` calls f(t) where t has no such column.
-        let after_dot =
-            place.checked_sub(1).is_some_and(|before| self.text.tokens[before].token.token == Token::Period)
-                && self.catalog.relations.iter().any(|relation| {
-                    relation.kind != RelationKind::System && relation.column(&name).is_none()
-                });
-        (matches!(next, Some(Token::LParen)) || after_dot && facts.reads)
-            .then(|| format!("isobench doesn't know what function {name}() reads and writes"))
+        self.form(statement).or_else(|| self.shadow(statement))
     }
 
     /// A WITH query that has the name of a table: which of both a name means depends on where it stands.
@@ -108,8 +67,7 @@ impl Examiner<'_> {
             found = match node {
                 Node::Query(query) => self.query_form(query),
                 Node::Select(select) => self.select_form(select),
-                Node::Expr(expr) => expression_form(expr),
-                Node::QueryEnd | Node::SelectEnd | Node::Relation(_) => None,
+                Node::Expr(_) | Node::QueryEnd | Node::SelectEnd | Node::Relation(_) => None,
             };
             if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
@@ -331,60 +289,4 @@ fn named_queries(statement: &Statement) -> BTreeSet<String> {
 
 fn unlisted(part: &str) -> String {
     format!("isobench doesn't know {part}")
-}
-
-/// An expression that isn't on the list.
-fn expression_form(expr: &Expr) -> Option<String> {
-    match expr {
-        Expr::Identifier(_)
-        | Expr::CompoundIdentifier(_)
-        | Expr::IsFalse(_)
-        | Expr::IsNotFalse(_)
-        | Expr::IsTrue(_)
-        | Expr::IsNotTrue(_)
-        | Expr::IsNull(_)
-        | Expr::IsNotNull(_)
-        | Expr::IsUnknown(_)
-        | Expr::IsNotUnknown(_)
-        | Expr::IsDistinctFrom(..)
-        | Expr::IsNotDistinctFrom(..)
-        | Expr::InList { .. }
-        | Expr::InSubquery { .. }
-        | Expr::Between { .. }
-        | Expr::BinaryOp { .. }
-        | Expr::Like { .. }
-        | Expr::ILike { .. }
-        | Expr::SimilarTo { .. }
-        | Expr::AnyOp { .. }
-        | Expr::AllOp { .. }
-        | Expr::UnaryOp { .. }
-        | Expr::Cast { .. }
-        | Expr::AtTimeZone { .. }
-        | Expr::Extract { .. }
-        | Expr::Ceil { .. }
-        | Expr::Floor { .. }
-        | Expr::Position { .. }
-        | Expr::Substring { .. }
-        | Expr::Trim { .. }
-        | Expr::Overlay { .. }
-        | Expr::Collate { .. }
-        | Expr::Nested(_)
-        | Expr::Value(_)
-        | Expr::TypedString(_)
-        | Expr::Function(_)
-        | Expr::Case { .. }
-        | Expr::Exists { .. }
-        | Expr::Subquery(_)
-        | Expr::Tuple(_)
-        | Expr::Array(_)
-        | Expr::Interval(_)
-        | Expr::Wildcard(_)
-        | Expr::QualifiedWildcard(..) => None,
-        // An element of an array or a field of a value: `(t).f` may call f(t).
-        Expr::CompoundFieldAccess { root, .. } => match &**root {
-            Expr::Identifier(_) | Expr::CompoundIdentifier(_) => None,
-            _ => Some(unlisted("a field of a value")),
-        },
-        _ => Some(unlisted("an expression")),
-    }
 }

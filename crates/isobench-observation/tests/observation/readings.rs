@@ -27,13 +27,13 @@ fn the_server_reads_no_more_than_isobench_believes_to_understand() {
         let scripts = [script];
         let mut both = own.clone();
         both.read_statements(&scripts, &mut Asked(&mut connection)).unwrap();
-        compared += both.readings.len();
+        compared += both.readings.as_ref().map_or(0, std::collections::BTreeMap::len);
         let read = |catalog| templates(&scripts, &symbols, catalog, &BTreeSet::new()).statements;
         for (alone, together) in read(&own).into_iter().zip(read(&both)) {
             if alone.unknown.is_some() {
                 continue;
             }
-            understood += usize::from(both.readings.values().any(Result::is_ok));
+            understood += usize::from(both.readings.iter().flatten().any(|(_, read)| read.is_ok()));
             if let Some(why) = together.unknown {
                 writeln!(found, "{section}: {statement}\n    {why}").unwrap();
             }

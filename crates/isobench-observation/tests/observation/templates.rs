@@ -381,9 +381,11 @@ fn rows_are_locked_first_whose_keys_are_known() {
         )
         .unwrap();
     let catalog = load(&mut connection);
-    let of = |text: &str| {
+    let mut of = |text: &str| {
         let mut symbols = Symbols::new();
         let script = parse("s", text, &mut symbols).unwrap();
+        let mut catalog = catalog.clone();
+        catalog.read_statements([&script], &mut Asked(&mut connection)).unwrap();
         let found = templates(&[script], &symbols, &catalog, &BTreeSet::new()).first_locks;
         found.iter().map(|lock| format!("{}: {}", lock.line, lock.statement())).collect::<Vec<_>>()
     };
