@@ -270,9 +270,9 @@ mod tests {
                 format!("({})", elements.iter().map(written).collect::<Vec<_>>().join(" "))
             }
             Node::Object(Object { name, fields }) => {
-                let fields: String =
+                let fields: Vec<String> =
                     fields.iter().map(|(name, value)| format!(" :{name} {}", written(value))).collect();
-                format!("{{{name}{fields}}}")
+                format!("{{{name}{}}}", fields.concat())
             }
         }
     }

@@ -29,16 +29,12 @@ CREATE DOMAIN small AS int CHECK (VALUE < 100);";
 
 /// The server of this version, or the installed one.
 fn server(test: &str, major: Option<&str>) -> Option<(Server, Connection)> {
-    let bin = match major {
-        Some(_) => None,
-        None => match postgresql_programs().filter(|folder| folder.join("postgres").exists()) {
-            Some(bin) => Some(bin),
-            None => {
-                skip(test, "no installed PostgreSQL (pg_config)");
-                return None;
-            }
-        },
-    };
+    let installed = postgresql_programs().filter(|folder| folder.join("postgres").exists());
+    let bin = installed.filter(|_| major.is_none());
+    if bin.is_none() && major.is_none() {
+        skip(test, "no installed PostgreSQL (pg_config)");
+        return None;
+    }
     let options =
         ServerOptions { bin, version: major.map(|major| major.parse().unwrap()), ..ServerOptions::default() };
     let server = match Server::start(&options, &mut |_| {}) {

@@ -83,8 +83,8 @@ fn with_variables(text: &str) -> String {
     let open = |name: &String| name.starts_with(|first: char| first.is_ascii_alphabetic());
     let set = |name: &String| text.contains(&format!("\\set {name} ")) || name == "client_id";
     let unset: BTreeSet<String> = names.filter(|name| open(name) && !set(name)).collect();
-    let lines: String = unset.iter().map(|name| format!("\\set {name} random(1, 2)\n")).collect();
-    lines + text
+    let lines: Vec<String> = unset.iter().map(|name| format!("\\set {name} random(1, 2)\n")).collect();
+    lines.concat() + text
 }
 
 fn strings(value: &Value) -> Vec<String> {
@@ -180,7 +180,7 @@ impl Said {
             let counts = ["/verdict/anomalies", "/violations", "/damage"];
             let wrong = |path: &&str| cell["summary"].pointer(path).and_then(Value::as_u64).unwrap_or(0) > 0;
             let level = cell["level"]["requested"].as_str().expect("a level");
-            if counts.iter().any(|path| wrong(path)) {
+            if counts.iter().any(wrong) {
                 self.note_unsafe("compare", level);
             }
         }
