@@ -40,6 +40,8 @@ pub struct Catalog {
     pub operators: BTreeSet<String>,
     /// What may read or write tables where it is called, by OID.
     pub called: Called,
+    /// The operators that mean equality, by OID.
+    pub equalities: BTreeSet<u32>,
     /// What the server itself reads in statements, by their texts with `$1`, `$2`, …; or why that isn't known.
     /// `None` if it wasn't asked: then only isobench's own reading counts.
     pub readings: Option<BTreeMap<String, Result<Bound, Reading>>>,

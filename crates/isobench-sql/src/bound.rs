@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::conditions::{found_rows, is_unlimited};
 use crate::node::{Node, NodeError, Object};
 
 /// A statement as the server analysed it, before rules, views and row security are applied.
@@ -43,6 +44,21 @@ pub struct BoundRelation {
     pub deletes: bool,
     /// The locks that are asked for.
     pub locks: Vec<RowLock>,
+    /// Which rows are found.
+    pub found: FoundRows,
+}
+
+/// The conditions that each row has to meet that is found where a statement names a relation: those of WHERE and
+/// of the joins around it, connected by AND.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FoundRows {
+    /// The numbers of the columns that have to be equal to a value that depends on no row.
+    pub equal: BTreeSet<i32>,
+    /// The numbers of the columns in all other conditions.
+    pub tested: BTreeSet<i32>,
+    /// True if nothing else decides: the statement is a query of this relation alone, without LIMIT, and all its
+    /// conditions are in `equal`. Then each row that has these values is found.
+    pub exactly: bool,
 }
 
 /// A lock of rows: `FOR UPDATE` and its weaker forms.
@@ -201,21 +217,32 @@ const OPERATORS: [&str; 4] = ["eqop", "opno", "opnos", "sortop"];
 const LOWEST_COLUMN: i32 = -7;
 
 impl Bound {
-    /// Reads the tree of a function whose body is one statement (`pg_proc.prosqlbody`).
+    /// Reads the tree of a function whose body is one statement (`pg_proc.prosqlbody`). `equalities` are the
+    /// operators that mean equality, by OID.
     ///
     /// # Errors
     /// Something of it isn't known.
-    pub fn read(tree: &str) -> Result<Bound, Gap> {
+    pub fn read(tree: &str, equalities: &BTreeSet<u32>) -> Result<Bound, Gap> {
         let tree = Node::read(tree)?;
         // A list of the statements of the body, in a list.
         let [body] = tree.elements() else { return Err(Gap::NotOne) };
         let [query] = body.elements() else { return Err(Gap::NotOne) };
         let query = query.object().filter(|object| object.name == "QUERY").ok_or(Gap::NotOne)?;
-        let mut bound = Bound::default();
-        bound.query(query)?;
-        Ok(bound)
+        let mut reader = Reader { bound: Bound::default(), equalities, top: true };
+        reader.query(query)?;
+        Ok(reader.bound)
     }
+}
 
+/// A tree as it is read.
+struct Reader<'e> {
+    bound: Bound,
+    equalities: &'e BTreeSet<u32>,
+    /// What is read next is certainly executed: the statement itself, or a part of its UNION.
+    top: bool,
+}
+
+impl Reader<'_> {
     fn query(&mut self, query: &Object) -> Result<(), Gap> {
         if *field(query, "utilityStmt")? != Node::Null {
             return Err(Gap::Kind("what a command does that is no query"));
@@ -243,6 +270,10 @@ impl Bound {
             {
                 here.push((place, relation));
             }
+        }
+        let mut found = found_rows(query, self.top, self.equalities)?;
+        for (place, relation) in &mut here {
+            relation.found = found.remove(place).unwrap_or_default();
         }
         if target != 0 {
             let find = |(place, _): &&mut (i64, BoundRelation)| *place == target;
@@ -272,8 +303,16 @@ impl Bound {
                 relation.locks.push(lock(mark)?);
             }
         }
-        self.relations.extend(here.into_iter().map(|(_, relation)| relation));
-        query.fields.iter().try_for_each(|(name, value)| self.field(query, name, value))
+        self.bound.relations.extend(here.into_iter().map(|(_, relation)| relation));
+        let united = query.get("setOperations").is_some_and(|operations| *operations != Node::Null);
+        let top = self.top;
+        let parts_are_executed = top && united && is_unlimited(query);
+        for (name, value) in &query.fields {
+            self.top = parts_are_executed && name == "rtable";
+            self.field(query, name, value)?;
+        }
+        self.top = top;
+        Ok(())
     }
 
     fn object(&mut self, object: &Object) -> Result<(), Gap> {
@@ -284,9 +323,9 @@ impl Bound {
             return Err(Gap::Node(object.name.clone()));
         }
         match object.name.as_str() {
-            "COERCEVIAIO" | "COERCETODOMAIN" => drop(self.types.insert(oid(object, "resulttype")?)),
-            "PARAM" => drop(self.types.insert(oid(object, "paramtype")?)),
-            "CONST" => drop(self.types.insert(oid(object, "consttype")?)),
+            "COERCEVIAIO" | "COERCETODOMAIN" => drop(self.bound.types.insert(oid(object, "resulttype")?)),
+            "PARAM" => drop(self.bound.types.insert(oid(object, "paramtype")?)),
+            "CONST" => drop(self.bound.types.insert(oid(object, "consttype")?)),
             _ => {}
         }
         object.fields.iter().try_for_each(|(name, value)| self.field(object, name, value))
@@ -297,7 +336,7 @@ impl Bound {
         if let Some(field) = FUNCTIONS.iter().find(|field| **field == name) {
             let function =
                 value.number().and_then(|oid| u32::try_from(oid).ok()).ok_or_else(|| wrong(field))?;
-            self.functions.extend((function != 0).then_some(function));
+            self.bound.functions.extend((function != 0).then_some(function));
             return Ok(());
         }
         if let Some(field) = OPERATORS.iter().find(|field| **field == name) {
@@ -311,7 +350,7 @@ impl Bound {
             for operator in all.iter().filter(|_| !beside) {
                 let operator =
                     operator.number().and_then(|oid| u32::try_from(oid).ok()).ok_or_else(|| wrong(field))?;
-                self.operators.extend((operator != 0).then_some(operator));
+                self.bound.operators.extend((operator != 0).then_some(operator));
             }
             return Ok(());
         }
@@ -401,21 +440,21 @@ fn lock(mark: &Object) -> Result<RowLock, Gap> {
     Ok(RowLock { strength, wait })
 }
 
-fn field<'o>(object: &'o Object, field: &'static str) -> Result<&'o Node, Gap> {
+pub(crate) fn field<'o>(object: &'o Object, field: &'static str) -> Result<&'o Node, Gap> {
     object.get(field).ok_or_else(|| Gap::Field { node: object.name.clone(), field })
 }
 
-fn number(object: &Object, name: &'static str) -> Result<i64, Gap> {
+pub(crate) fn number(object: &Object, name: &'static str) -> Result<i64, Gap> {
     let wrong = || Gap::Field { node: object.name.clone(), field: name };
     field(object, name)?.number().ok_or_else(wrong)
 }
 
-fn oid(object: &Object, name: &'static str) -> Result<u32, Gap> {
+pub(crate) fn oid(object: &Object, name: &'static str) -> Result<u32, Gap> {
     let wrong = |_| Gap::Field { node: object.name.clone(), field: name };
     u32::try_from(number(object, name)?).map_err(wrong)
 }
 
-fn objects<'o>(object: &'o Object, name: &'static str) -> Result<Vec<&'o Object>, Gap> {
+pub(crate) fn objects<'o>(object: &'o Object, name: &'static str) -> Result<Vec<&'o Object>, Gap> {
     let wrong = || Gap::Field { node: object.name.clone(), field: name };
     match field(object, name)? {
         Node::Null => Ok(Vec::new()),

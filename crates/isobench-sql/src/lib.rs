@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `node` | the text in which the server stores trees of nodes |
 //! | `bound` | a statement's relations with their columns, its row locks and its calls |
+//! | `conditions` | which rows are found: the columns that have to be equal to a value |
 //! | `server` | asking a server for the tree of a statement, which is never executed |
 //!
 //! PostgreSQL's rules of names are many: WITH queries that hide tables, aliases that rename columns, functions
@@ -13,8 +14,9 @@
 //!
 //! ```
 //! let tree = "(({QUERY :commandType 1 :utilityStmt <> :resultRelation 0 :cteList <> :rtable <> \
-//!              :jointree {FROMEXPR :fromlist <> :quals <>} :targetList <> :rowMarks <>}))";
-//! let bound = isobench_sql::Bound::read(tree)?;
+//!              :jointree {FROMEXPR :fromlist <> :quals <>} :targetList <> :limitOffset <> :limitCount <> \
+//!              :rowMarks <>}))";
+//! let bound = isobench_sql::Bound::read(tree, &std::collections::BTreeSet::new())?;
 //! assert!(bound.relations.is_empty() && bound.functions.is_empty());
 //! # Ok::<(), isobench_sql::Gap>(())
 //! ```
@@ -22,9 +24,10 @@
 //! Not here: what follows from it for isolation.
 
 mod bound;
+mod conditions;
 mod node;
 mod server;
 
-pub use bound::{Bound, BoundRelation, Gap, LockStrength, RowLock, Wait};
+pub use bound::{Bound, BoundRelation, FoundRows, Gap, LockStrength, RowLock, Wait};
 pub use node::{Node, NodeError, Object};
-pub use server::{Answers, Reading, read_statement};
+pub use server::{Answers, EQUALITIES, Reading, read_statement};

@@ -7,6 +7,8 @@
 //! The types of parameters are those that the server infers. Where it can't, as in `$1 + $2`, a client that sends
 //! values as literals sends numbers: they are integers then.
 
+use std::collections::BTreeSet;
+
 use crate::bound::{Bound, Gap};
 
 /// What is asked of a server, in one session. The outer result is the loss of the session, the inner one the
@@ -45,6 +47,11 @@ pub enum Reading {
     Gap(#[from] Gap),
 }
 
+/// The query for the operators that mean equality, by OID: those of B-trees (PostgreSQL manual, "Index Methods
+/// and Operator Classes").
+pub const EQUALITIES: &str =
+    "SELECT amopopr FROM pg_catalog.pg_amop WHERE amopmethod = 403 AND amopstrategy = 3";
+
 /// The tree of the function that this transaction has made.
 const TREE: &str = "SELECT p.prosqlbody::pg_catalog.text FROM pg_catalog.pg_proc p \
     WHERE p.proname = 'isobench_reads' AND p.xmin::pg_catalog.text::pg_catalog.int8 \
@@ -57,16 +64,18 @@ const SCHEMAS: [&str; 2] = ["pg_temp.", ""];
 const MOST_PARAMETERS: usize = 100;
 
 /// Reads a statement with parameters `$1`, `$2`, … as the server does. The session mustn't be in a transaction.
+/// `equalities` are the operators that mean equality, by OID ([`EQUALITIES`]).
 ///
 /// # Errors
 /// The session is lost.
 pub fn read_statement<A: Answers>(
     statement: &str,
+    equalities: &BTreeSet<u32>,
     server: &mut A,
 ) -> Result<Result<Bound, Reading>, A::Lost> {
     let refused = match server.parameters(statement)? {
         Ok(types) => match tree(statement, &types, server)? {
-            Ok(tree) => return Ok(Bound::read(&tree).map_err(Reading::Gap)),
+            Ok(tree) => return Ok(Bound::read(&tree, equalities).map_err(Reading::Gap)),
             Err(why) => why,
         },
         Err(why) => why,
@@ -75,7 +84,7 @@ pub fn read_statement<A: Answers>(
     if count > 0
         && let Ok(tree) = tree(statement, &vec![INTEGER; count], server)?
     {
-        return Ok(Bound::read(&tree).map_err(Reading::Gap));
+        return Ok(Bound::read(&tree, equalities).map_err(Reading::Gap));
     }
     Ok(Err(Reading::Refused(refused)))
 }

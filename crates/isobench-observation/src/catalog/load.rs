@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use isobench_sql::EQUALITIES;
+
 use super::relation::{
     Check, Column, ColumnType, Events, ForeignKey, Inheritance, OnChange, Relation, RelationKind, Triggers,
     Uniqueness,
@@ -348,6 +350,9 @@ impl Catalog {
             if truth(&row, 2) || catalog.function(&text(&row, 1)).reads {
                 catalog.called.functions.insert(oid(&row, 0), text(&row, 1));
             }
+        }
+        for row in query(EQUALITIES)? {
+            catalog.equalities.insert(oid(&row, 0));
         }
         for row in query(CALLED)? {
             let oids = match text(&row, 0).as_str() {

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use isobench_robustness::{Columns, Strength};
 use isobench_script::{CommandKind, Script};
-use isobench_sql::{Answers, Bound, BoundRelation, LockStrength, Wait, read_statement};
+use isobench_sql::{Answers, Bound, BoundRelation, FoundRows, LockStrength, Wait, read_statement};
 
 use super::{Catalog, RelationId, RelationKind};
 use crate::statement::{Access, Deed};
@@ -34,7 +34,7 @@ impl Catalog {
                 for place in statement_places(sql) {
                     let text = &sql.parameterized[place];
                     if !readings.contains_key(text) {
-                        readings.insert(text.to_owned(), read_statement(text, server)?);
+                        readings.insert(text.to_owned(), read_statement(text, &self.equalities, server)?);
                     }
                 }
             }
@@ -98,6 +98,9 @@ impl Catalog {
                 return Some(format!(
                     "the server locks fewer rows of {name} in it than isobench reads in it"
                 ));
+            }
+            if self.claims_rows(table, bound, accesses) {
+                return Some(format!("the server finds other rows of {name} in it than isobench does"));
             }
         }
         None
@@ -165,6 +168,49 @@ impl Catalog {
         })
     }
 
+    /// True if these accesses of a table have conditions that the server's reading hasn't, or if it finds rows
+    /// that none of them does.
+    fn claims_rows(&self, table: RelationId, bound: &Bound, accesses: &[Access]) -> bool {
+        let finding = [Deed::Read, Deed::Update, Deed::Delete];
+        let finds = |access: &&Access| {
+            access.table == table && (finding.contains(&access.deed) || matches!(access.deed, Deed::Lock(_)))
+        };
+        let own: Vec<&Access> = accesses.iter().filter(finds).collect();
+        let places: Vec<Place> =
+            bound.relations.iter().filter_map(|relation| self.place(table, relation)).collect();
+        // An UPDATE may change a column that its condition requires to have a value.
+        let required = |access: &Access| -> BTreeSet<String> {
+            access.equal.keys().chain(access.before.keys()).cloned().collect()
+        };
+        let fits = |access: &Access, place: &Place| {
+            let required = required(access);
+            required.is_subset(&place.equal)
+                && (!access.certain || place.exactly && required.len() == place.equal.len())
+        };
+        own.iter().any(|access| !places.iter().any(|place| fits(access, place)))
+            || places.iter().any(|place| {
+                let covers = |access: &&&Access| {
+                    required(access).is_subset(&place.equal)
+                        && place.tested.iter().all(|column| mentions(access, column))
+                };
+                !own.iter().any(|access| covers(&access))
+            })
+    }
+
+    /// Which rows are found where a statement names this table; `None` if it is another one, or if rows are only
+    /// inserted there.
+    fn place(&self, table: RelationId, bound: &BoundRelation) -> Option<Place> {
+        let id = self.relations.iter().position(|known| known.oid == bound.oid)?;
+        if self.root(id) != table || bound.inserts {
+            return None;
+        }
+        let names = |numbers: &BTreeSet<i32>| -> BTreeSet<String> {
+            numbers.iter().filter_map(|number| self.column_name(id, *number)).collect()
+        };
+        let FoundRows { equal, tested, exactly } = &bound.found;
+        Some(Place { equal: names(equal), tested: names(tested), exactly: *exactly })
+    }
+
     /// The name of a column; `None` for the whole row, and for what isn't known.
     fn column_name(&self, id: RelationId, number: i32) -> Option<String> {
         const SYSTEM: [&str; 5] = ["ctid", "xmin", "cmin", "xmax", "cmax"];
@@ -175,6 +221,13 @@ impl Catalog {
         let column = self.relations[id].columns.iter().find(|column| column.number == number)?;
         Some(column.name.clone())
     }
+}
+
+/// Which rows are found where a statement names a table, with the names of columns.
+struct Place {
+    equal: BTreeSet<String>,
+    tested: BTreeSet<String>,
+    exactly: bool,
 }
 
 fn strength(of: LockStrength) -> Strength {
@@ -210,6 +263,7 @@ mod tests {
     use super::super::Called;
     use super::super::relation::{Column, ColumnType, Inheritance, Relation, Triggers};
     use super::*;
+    use crate::statement::Known;
 
     const TEXT: &str = "the statement";
 
@@ -256,7 +310,7 @@ mod tests {
             tested: BTreeSet::from(["id".to_owned()]),
             reads: Columns::from(reads),
             writes: Columns::from(writes),
-            certain: true,
+            certain: false,
             idle: BTreeSet::new(),
             in_result: true,
             deferrable: false,
@@ -333,6 +387,44 @@ mod tests {
             assert!(missed(taking(strength, wait), &claims).is_some(), "{strength:?} {wait:?}");
         }
         assert!(missed(with(vec![relation(20, &[1])]), &claims).is_some());
+    }
+
+    #[test]
+    fn rows_that_the_server_finds_otherwise_are_other_rows() {
+        let found = |equal: &[i32], tested: &[i32], exactly| {
+            let set = |numbers: &[i32]| numbers.iter().copied().collect();
+            let found = FoundRows { equal: set(equal), tested: set(tested), exactly };
+            BoundRelation { found, ..relation(20, &[]) }
+        };
+        let by = |columns: &[&str], certain| {
+            let value = || Known::Constant("1".to_owned());
+            let equal = columns.iter().map(|column| ((*column).to_owned(), value())).collect();
+            Access { equal, tested: BTreeSet::new(), certain, ..access(0, Deed::Read, &[], &[]) }
+        };
+        for (places, accesses) in [
+            (vec![found(&[1], &[], true)], vec![by(&["id"], true)]),
+            (vec![found(&[1, 2], &[], true)], vec![by(&["id", "v"], true)]),
+            (vec![found(&[1, 2], &[], false)], vec![by(&["id"], false)]),
+            (vec![found(&[1], &[], false), found(&[], &[], false)], vec![by(&["id"], false), by(&[], false)]),
+        ] {
+            assert_eq!(missed(with(places.clone()), &accesses), None, "{places:?}");
+        }
+        for (places, accesses) in [
+            // Another column, or a condition that isn't there.
+            (vec![found(&[2], &[], true)], vec![by(&["id"], false)]),
+            (vec![found(&[], &[1], false)], vec![by(&["id"], false)]),
+            (
+                vec![found(&[1], &[], false), found(&[], &[], false)],
+                vec![by(&["id"], false), by(&["id"], false)],
+            ),
+            // Something else decides, too.
+            (vec![found(&[1], &[], false)], vec![by(&["id"], true)]),
+            (vec![found(&[1, 2], &[], true)], vec![by(&["id"], true)]),
+            // A column is tested that isobench doesn't see.
+            (vec![found(&[1], &[3], false)], vec![by(&["id"], false)]),
+        ] {
+            assert!(missed(with(places.clone()), &accesses).is_some(), "{places:?}");
+        }
     }
 
     #[test]

@@ -1,14 +1,14 @@
 //! What servers of versions 14 to 18 say of statements (tests/corpus/statements.sql) is the same
 //! (tests/corpus/bound.txt), and nothing of asking them stays.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use isobench_database::Asked;
 use isobench_pgserver::{Server, ServerError, ServerOptions};
 use isobench_pgwire::{ConnectOptions, Connection, Host};
-use isobench_sql::{Bound, BoundRelation, Wait, read_statement};
+use isobench_sql::{Bound, BoundRelation, EQUALITIES, Wait, read_statement};
 use isobench_testkit::golden::expect;
 use isobench_testkit::installed::{postgresql_programs, skip};
 
@@ -63,7 +63,7 @@ fn names(connection: &mut Connection, query: &str) -> BTreeMap<u32, String> {
 }
 
 fn relation_as_text(relation: &BoundRelation, name: &str, columns: &BTreeMap<(u32, i32), String>) -> String {
-    let list = |letter: &str, numbers: &std::collections::BTreeSet<i32>| -> String {
+    let list = |letter: &str, numbers: &BTreeSet<i32>| -> String {
         if numbers.is_empty() {
             return String::new();
         }
@@ -82,6 +82,9 @@ fn relation_as_text(relation: &BoundRelation, name: &str, columns: &BTreeMap<(u3
     text.push_str(&list("r", &relation.read));
     text.push_str(&list("i", &relation.inserted));
     text.push_str(&list("u", &relation.updated));
+    text.push_str(&list("=", &relation.found.equal));
+    text.push_str(&list("?", &relation.found.tested));
+    text.push_str(if relation.found.exactly { " exactly" } else { "" });
     for lock in &relation.locks {
         let wait = match lock.wait {
             Wait::Blocks => "",
@@ -114,6 +117,8 @@ fn said(connection: &mut Connection) -> BTreeMap<String, String> {
         .collect();
     let major: u32 =
         connection.parameter("server_version").unwrap().split('.').next().unwrap().parse().unwrap();
+    let equalities = connection.query(EQUALITIES).unwrap().rows.into_iter().flatten().flatten();
+    let equalities: BTreeSet<u32> = equalities.map(|oid| oid.parse().unwrap()).collect();
     let as_text = |bound: &Bound| {
         let mut text = String::new();
         let mut lines: Vec<String> =
@@ -142,7 +147,7 @@ fn said(connection: &mut Connection) -> BTreeMap<String, String> {
             _ => (0, statement),
         };
         if needs <= major {
-            let said = match read_statement(text, &mut Asked(connection)).unwrap() {
+            let said = match read_statement(text, &equalities, &mut Asked(connection)).unwrap() {
                 Ok(bound) => as_text(&bound),
                 Err(reading) => format!("    {reading}\n"),
             };
@@ -181,7 +186,7 @@ fn nothing_stays_and_no_statement_is_executed() {
     ] {
         for strings in ["on", "off"] {
             connection.execute(&format!("SET standard_conforming_strings = {strings}")).unwrap();
-            let _ = read_statement(statement, &mut Asked(&mut connection)).unwrap();
+            let _ = read_statement(statement, &BTreeSet::new(), &mut Asked(&mut connection)).unwrap();
         }
     }
     connection.execute("SET standard_conforming_strings = on").unwrap();
@@ -191,7 +196,7 @@ fn nothing_stays_and_no_statement_is_executed() {
     assert_eq!((numbers.as_deref(), next.as_deref()), (Some("1"), Some("2")));
     // A session that can't create anything has the reason.
     connection.execute("SET default_transaction_read_only = on").unwrap();
-    let read = read_statement("SELECT 1", &mut Asked(&mut connection)).unwrap();
+    let read = read_statement("SELECT 1", &BTreeSet::new(), &mut Asked(&mut connection)).unwrap();
     assert!(read.unwrap_err().to_string().contains("read-only"));
 }
 

@@ -24,6 +24,9 @@ pub(super) use request::Request;
 
 const DUPLICATE_STATEMENT: SqlState = SqlState(*b"42P05");
 const UNKNOWN_STATEMENT: SqlState = SqlState(*b"26000");
+
+/// The OID of `text`.
+const TEXT: u32 = 25;
 const NO_BLOCK: SqlState = SqlState(*b"25P01");
 const UNKNOWN_SAVEPOINT: SqlState = SqlState(*b"3B001");
 const UNKNOWN_PORTAL: SqlState = SqlState(*b"34000");
@@ -263,6 +266,15 @@ impl SimulatedSession {
                 let sql = self.portal.clone().unwrap_or_default();
                 self.describe(context.settings, &sql);
             }
+            Request::DescribeStatement(name) => match self.prepared.get(&name).cloned() {
+                Some(sql) => {
+                    // All parameters are texts.
+                    let count = (1..).take_while(|number| sql.contains(&format!("${number}"))).count();
+                    server::parameter_description(&mut self.out, &vec![TEXT; count]);
+                    self.describe(context.settings, &sql);
+                }
+                None => self.fail(Kind::Unknown, UNKNOWN_STATEMENT),
+            },
             Request::Execute => match self.portal.clone() {
                 Some(sql) => self.begin(context, sql),
                 None => self.fail(Kind::Unknown, UNKNOWN_PORTAL),

@@ -24,7 +24,7 @@ use isobench_comparison::{
 use isobench_database::InitOptions;
 use isobench_isolation::history::Mode;
 use isobench_isolation::{Allocation, Level};
-use isobench_observation::{Templates, templates};
+use isobench_observation::{Catalog, Templates, templates};
 use isobench_pgwire::SqlState;
 use isobench_plan::{Plan, Size};
 use isobench_result::numbers::counted;
@@ -187,14 +187,20 @@ fn carry_out(
         },
         |all| trial.execute(&work.sources, None, None, &levels(&names, all)),
     )?;
-    let further = RefCell::new(catalog.clone());
+    let further: RefCell<Option<Catalog>> = RefCell::default();
     let read_again = |texts: &[ScriptText]| -> Option<Templates> {
         let sources = work.sources.with_texts(texts.iter().map(|script| script.text.clone())).ok()?;
         let workload = work.with_sources(sources).workload(design.seed(), &site.database).ok()?;
         let scripts: Vec<Script> = workload.mix.scripts().iter().map(|one| one.script.clone()).collect();
-        let mut catalog = further.borrow_mut();
-        read_statements(&site, &scripts, &mut catalog).ok()?;
-        Some(templates(&scripts, &workload.symbols, &catalog, &BTreeSet::new()))
+        let mut further = further.borrow_mut();
+        if further.is_none() {
+            // Trying has left tables of other OIDs, with its triggers.
+            target.make_anew(&site).and_then(|()| work.tables.make(&site)).ok()?;
+            *further = isobench_comparison::catalog(&site, []).ok()?;
+        }
+        let catalog = further.as_mut()?;
+        read_statements(&site, &scripts, catalog).ok()?;
+        Some(templates(&scripts, &workload.symbols, catalog, &BTreeSet::new()))
     };
     let changes = if many { Vec::new() } else { changes(&question, &decision, &trial, read_again)? };
     let mut advice = Advice { twice, ..Advice::of(&found, &decision, changes) };
