@@ -19,7 +19,6 @@ mod query;
 mod removed;
 mod results;
 mod settings;
-mod understood;
 mod walk;
 mod with;
 mod write;

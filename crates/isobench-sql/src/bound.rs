@@ -42,6 +42,8 @@ pub struct BoundRelation {
     pub updates: bool,
     /// It is what the statement deletes from.
     pub deletes: bool,
+    /// True if its alias has other names for its columns, as in `t AS a (x, y)`.
+    pub renamed: bool,
     /// The locks that are asked for.
     pub locks: Vec<RowLock>,
     /// Which rows are found.
@@ -414,8 +416,13 @@ fn relation(entry: &Object, permissions: &[&Object]) -> Result<Option<BoundRelat
         }
         None => entry,
     };
+    let renamed = match field(entry, "alias")?.object() {
+        Some(alias) => *field(alias, "colnames")? != Node::Null,
+        None => false,
+    };
     Ok(Some(BoundRelation {
         oid,
+        renamed,
         read: self::columns(columns, "selectedCols")?,
         inserted: self::columns(columns, "insertedCols")?,
         updated: self::columns(columns, "updatedCols")?,

@@ -9,9 +9,21 @@ use isobench_robustness::{Columns, Strength};
 use isobench_script::{CommandKind, Script};
 use isobench_sql::{Answers, Bound, BoundRelation, FoundRows, LockStrength, Wait, read_statement};
 
-use super::{Catalog, RelationId, RelationKind};
+use super::{Catalog, Inheritance, RelationId, RelationKind};
 use crate::statement::{Access, Deed};
 use crate::statement_places;
+
+/// The system's catalogs and views whose rows change with what transactions do.
+const CHANGING_CATALOGS: [&str; 8] = [
+    "pg_class",
+    "pg_cursors",
+    "pg_largeobject",
+    "pg_largeobject_metadata",
+    "pg_locks",
+    "pg_prepared_statements",
+    "pg_prepared_xacts",
+    "pg_sequences",
+];
 
 /// The system column of the table of a row, which never changes.
 const TABLE_OID: i32 = -6;
@@ -75,6 +87,9 @@ impl Catalog {
             let Some(id) = self.relations.iter().position(|known| known.oid == relation.oid) else {
                 return Some("it uses a relation that isobench doesn't know".to_owned());
             };
+            if let Some(why) = self.beyond(id, relation) {
+                return Some(why);
+            }
             if self.relations[id].kind == RelationKind::System {
                 continue;
             }
@@ -104,6 +119,41 @@ impl Catalog {
             }
         }
         None
+    }
+
+    /// What decides about rows of a relation besides the statement: policies, functions, what other
+    /// transactions do to a catalog.
+    fn beyond(&self, id: RelationId, bound: &BoundRelation) -> Option<String> {
+        let found = &self.relations[id];
+        let name = found.qualified();
+        if found.kind == RelationKind::System {
+            let changes =
+                CHANGING_CATALOGS.contains(&found.name.as_str()) || found.name.starts_with("pg_stat");
+            return changes.then(|| format!("{name} changes with what other transactions do"));
+        }
+        if bound.renamed {
+            return Some(format!("the alias of {name} renames its columns"));
+        }
+        let inherits = matches!(
+            found.inheritance,
+            Inheritance::Parent | Inheritance::Child { .. } | Inheritance::Several
+        );
+        if inherits && self.relations.iter().any(|other| other.inheritance == Inheritance::Several) {
+            return Some(format!("{name} has to do with tables that inherit from several"));
+        }
+        let writes = bound.inserts || bound.updates || bound.deletes;
+        self.members(id).find_map(|member| {
+            let table = member.qualified();
+            let is_table = matches!(member.kind, RelationKind::Table | RelationKind::Partitioned);
+            match () {
+                () if member.row_security => Some(format!("policies decide which rows of {name} it sees")),
+                () if !is_table => Some(format!("{table} isn't a table")),
+                () if writes && member.calls => Some(format!(
+                    "a default, a condition, an index or a policy of {table} may call a function of a user"
+                )),
+                () => None,
+            }
+        })
     }
 
     /// The part of what is done with a relation that these accesses of its table don't have.
@@ -261,7 +311,7 @@ mod tests {
     use isobench_sql::{Reading, RowLock};
 
     use super::super::Called;
-    use super::super::relation::{Column, ColumnType, Inheritance, Relation, Triggers};
+    use super::super::relation::{Column, ColumnType, Relation, Triggers};
     use super::*;
     use crate::statement::Known;
 

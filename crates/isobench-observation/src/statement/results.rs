@@ -2,6 +2,7 @@
 //! its result, and the columns that its condition tests.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 
 use isobench_script::Slot;
 use sqlparser::ast::{
@@ -12,6 +13,7 @@ use sqlparser::tokenizer::Token;
 
 use super::columns::{Counted, kept_up, outputs};
 use super::condition::{conjuncts, equalities};
+use super::walk::{Node, walk};
 use super::{Examiner, ident};
 use crate::catalog::{RelationId, is_system_column};
 
@@ -76,6 +78,12 @@ pub(crate) struct Given {
 type Names = BTreeMap<String, RelationId>;
 
 impl Examiner<'_> {
+    /// True if a WITH query of the statement has the name of a table: which of both a name means depends on
+    /// where it stands.
+    fn shadows_tables(&self, statement: &Statement) -> bool {
+        named_queries(statement).iter().any(|name| self.catalog.resolve(None, name).is_some())
+    }
+
     /// How values flow through the statement.
     pub(crate) fn passage(&self) -> Passage {
         let tokens = &self.text.tokens[self.range.clone()];
@@ -359,4 +367,17 @@ pub(super) fn output_name(expr: &Expr) -> Option<String> {
         Expr::Value(_) | Expr::BinaryOp { .. } | Expr::UnaryOp { .. } => Some("?column?".to_owned()),
         _ => None,
     }
+}
+
+/// The names of a statement's WITH queries, at any depth.
+fn named_queries(statement: &Statement) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    let _ = walk(statement, &mut |node| {
+        if let Node::Query(query) = node {
+            let all = query.with.iter().flat_map(|with| &with.cte_tables);
+            names.extend(all.map(|cte| ident(&cte.alias.name)));
+        }
+        ControlFlow::Continue(())
+    });
+    names
 }
