@@ -24,6 +24,7 @@ pub struct Bound {
 
 /// A relation where a statement names it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub struct BoundRelation {
     /// Its OID.
     pub oid: u32,

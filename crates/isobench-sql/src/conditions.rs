@@ -151,14 +151,14 @@ fn condition(conjunct: &Node, equalities: &BTreeSet<u32>) -> Result<Condition, G
         if let Some(column) = inner.map(column).transpose()?.flatten() {
             return Ok(Condition::Value(column));
         }
-        if object.name == "BOOLEANTEST" || object.name == "NULLTEST" {
-            if let Some(column) = column(field(object, "arg")?)? {
-                let of_one_value = object.name == "NULLTEST" && number(object, "nulltesttype")? == 0
-                    || object.name == "BOOLEANTEST" && matches!(number(object, "booltesttype")?, 0 | 2 | 4);
-                if of_one_value {
-                    return Ok(Condition::Value(column));
-                }
-            }
+        // IS NULL, IS TRUE, IS FALSE and IS UNKNOWN.
+        let of_one_value = match object.name.as_str() {
+            "NULLTEST" => number(object, "nulltesttype")? == 0,
+            "BOOLEANTEST" => matches!(number(object, "booltesttype")?, 0 | 2 | 4),
+            _ => false,
+        };
+        if of_one_value && let Some(column) = column(field(object, "arg")?)? {
+            return Ok(Condition::Value(column));
         }
         let equality = object.name == "OPEXPR"
             && u32::try_from(number(object, "opno")?).is_ok_and(|operator| equalities.contains(&operator));

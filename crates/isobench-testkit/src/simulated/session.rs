@@ -269,7 +269,7 @@ impl SimulatedSession {
             Request::DescribeStatement(name) => match self.prepared.get(&name).cloned() {
                 Some(sql) => {
                     // All parameters are texts.
-                    let count = (1..).take_while(|number| sql.contains(&format!("${number}"))).count();
+                    let count = (1..=99).take_while(|number| sql.contains(&format!("${number}"))).count();
                     server::parameter_description(&mut self.out, &vec![TEXT; count]);
                     self.describe(context.settings, &sql);
                 }

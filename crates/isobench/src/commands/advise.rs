@@ -18,8 +18,8 @@ use isobench_advice::{
     page,
 };
 use isobench_comparison::{
-    Candidate, Conditions, Design, Failure, Followers, Judging, Outcome, Resolved, Sources, Surroundings,
-    Target, Work, catalog, compare as measure, read_statements, refusal, require_relations,
+    Candidate, Conditions, Design, Failure, Followers, Judging, Outcome, Resolved, Site, Sources,
+    Surroundings, Target, Work, catalog, compare as measure, read_statements, refusal, require_relations,
 };
 use isobench_database::InitOptions;
 use isobench_isolation::history::Mode;
@@ -119,6 +119,25 @@ fn script_names(sources: &Sources) -> Vec<String> {
     sources.mix().scripts().iter().map(|weighted| weighted.script.name.clone()).collect()
 }
 
+/// The catalog of the tables as they are before anything is tried, with how the server reads changed scripts.
+/// `None` if the server is gone.
+fn read_changed<'c>(
+    target: &Target,
+    site: &Site,
+    work: &Work,
+    known: &'c mut Option<Catalog>,
+    scripts: &[Script],
+) -> Option<&'c Catalog> {
+    if known.is_none() {
+        // Trying has left tables of other OIDs, with its triggers.
+        target.make_anew(site).and_then(|()| work.tables.make(site)).ok()?;
+        *known = catalog(site, []).ok()?;
+    }
+    let catalog = known.as_mut()?;
+    read_statements(site, scripts, catalog).ok()?;
+    Some(catalog)
+}
+
 fn carry_out(
     options: &AdviseOptions,
     checked: Option<&AdviceFile>,
@@ -193,13 +212,7 @@ fn carry_out(
         let workload = work.with_sources(sources).workload(design.seed(), &site.database).ok()?;
         let scripts: Vec<Script> = workload.mix.scripts().iter().map(|one| one.script.clone()).collect();
         let mut further = further.borrow_mut();
-        if further.is_none() {
-            // Trying has left tables of other OIDs, with its triggers.
-            target.make_anew(&site).and_then(|()| work.tables.make(&site)).ok()?;
-            *further = isobench_comparison::catalog(&site, []).ok()?;
-        }
-        let catalog = further.as_mut()?;
-        read_statements(&site, &scripts, catalog).ok()?;
+        let catalog = read_changed(target, &site, &work, &mut further, &scripts)?;
         Some(templates(&scripts, &workload.symbols, catalog, &BTreeSet::new()))
     };
     let changes = if many { Vec::new() } else { changes(&question, &decision, &trial, read_again)? };
