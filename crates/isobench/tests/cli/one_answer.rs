@@ -151,7 +151,7 @@ impl Problem {
         } else if self.truth.is_some() {
             wrong.push(format!("probe gives no result (status {code:?})"));
         }
-        let (code, advised) = self.run(&scene, "advise", "--no-measure --try 1");
+        let (code, advised) = self.run(&scene, "advise", "--no-measure");
         if let Some(document) = advised {
             said.read_advice(&document);
         } else {
