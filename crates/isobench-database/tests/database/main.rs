@@ -5,6 +5,7 @@ mod golden;
 mod h2;
 mod postgresql;
 mod products;
+mod readings;
 mod standby;
 mod support;
 mod wal;

@@ -1,5 +1,5 @@
-//! What servers of versions 14 to 18 say of statements (tests/corpus/statements.sql) is the same
-//! (tests/corpus/bound.txt), and nothing of asking them stays.
+//! What servers of versions 14 to 18 say of statements (tests/readings/statements.sql) is the same
+//! (tests/readings/bound.txt), and nothing of asking them stays.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -52,7 +52,7 @@ fn server(test: &str, major: Option<&str>) -> Option<(Server, Connection)> {
 }
 
 fn corpus(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/readings").join(name)
 }
 
 /// The names of what has OIDs from a query.
