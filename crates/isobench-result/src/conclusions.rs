@@ -5,8 +5,8 @@
 use std::borrow::Cow;
 
 use crate::answer::{given, is_open};
-use crate::document::Document;
-use crate::summarise::summaries;
+use crate::document::{Cell, Document, Summary};
+use crate::summarise::{is_of, summaries};
 
 /// Computes the summary of every cell from its rounds, and the answer.
 ///
@@ -15,13 +15,39 @@ use crate::summarise::summaries;
 /// plan's first level (or, in a plan without levels, the first cell) whose other factors are equal,
 /// paired by the number of the round. So do the ratios to the first strategy and to the first
 /// settings, at the same level.
+///
+/// No level stays proved for scripts of which something wrong was shown at a level that theory proves: it
+/// knows no conditions of users, and no values that sequences give out.
 pub fn summarise(document: &mut Document) {
-    let (summaries, resolution) = summaries(document);
-    for (cell, summary) in document.cells.iter_mut().zip(summaries) {
+    let (mut found, mut resolution) = summaries(document);
+    if withdraw_proofs(document, &found) {
+        (found, resolution) = summaries(document);
+    }
+    for (cell, summary) in document.cells.iter_mut().zip(found) {
         cell.summary = summary;
     }
     document.resolution = resolution;
     document.answer = Some(given(document));
+}
+
+/// Withdraws what is proved of workloads that are contradicted. Returns whether any is.
+fn withdraw_proofs(document: &mut Document, summaries: &[Summary]) -> bool {
+    let Document { observations, cells, .. } = document;
+    let mut withdrawn = false;
+    for observation in observations.iter_mut().filter(|observation| !observation.proved.is_empty()) {
+        let contradicted = |(cell, summary): (&Cell, &Summary)| {
+            let level = cell.level.asked().and_then(|asked| asked.level());
+            let anomalies = summary.verdict.as_ref().map_or(0, |verdict| verdict.anomalies);
+            is_of(observation, cell)
+                && level.is_some_and(|level| observation.proved.contains(&level))
+                && (anomalies > 0 || summary.violations > 0 || summary.damage > 0)
+        };
+        if cells.iter().zip(summaries).any(contradicted) {
+            observation.proved.clear();
+            withdrawn = true;
+        }
+    }
+    withdrawn
 }
 
 /// The document with its conclusions, whatever it says; itself, if it says the same.

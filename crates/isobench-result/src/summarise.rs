@@ -26,6 +26,7 @@ use crate::rounds::{
 pub use compared::{between, common_rounds, pairs_of, ratio_of, resolution};
 pub use finer::finer;
 pub use flags::median;
+pub(crate) use sight::is_of;
 pub use sight::lost_between;
 
 /// Fewer cells than this aren't worth a thread.

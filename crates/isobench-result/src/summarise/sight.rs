@@ -30,7 +30,7 @@ pub(super) fn with_limits(document: &Document, cell: &Cell, verdict: VerdictSumm
 }
 
 /// True if a cell's transactions are of an observed workload.
-fn is_of(observation: &Observation, cell: &Cell) -> bool {
+pub(crate) fn is_of(observation: &Observation, cell: &Cell) -> bool {
     let strategy = observation.strategy.as_deref();
     observation.workload == cell.workload && strategy.is_none_or(|strategy| strategy == cell.strategy())
 }

@@ -1,9 +1,10 @@
 //! The conclusions from the rounds: noise, precision, flags. Not here: the answer (`answers.rs`).
 
+use isobench_isolation::Level;
 use isobench_plan::Share;
 use isobench_result::{
-    Answer, ClientLoad, Document, FlagKind, IntervalSource, Round, Series, WaitShare, Warmup, answer,
-    resolution, summarise,
+    Answer, ClientLoad, Document, FlagKind, IntervalSource, Observation, Round, Series, WaitShare, Warmup,
+    answer, resolution, summarise,
 };
 
 use crate::examples::{self, example};
@@ -32,6 +33,26 @@ fn a_wait_explains_what_it_takes_more_than_at_the_level_of_the_answer() {
         "{reasons:?}"
     );
     assert!(reasons[1].starts_with("Serializable") && !reasons[1].contains("waited for"), "{reasons:?}");
+}
+
+/// Theory knows no conditions of users and no values of sequences.
+#[test]
+fn what_is_shown_to_be_unsafe_is_not_proved() {
+    let document = example("three-levels");
+    let levels: Vec<Level> =
+        document.cells.iter().filter_map(|cell| cell.level.asked().and_then(|asked| asked.level())).collect();
+    let proved_of = |document: Document| summarised(document).observations[0].proved.clone();
+    let with = |level: Level| {
+        let mut document = document.clone();
+        let observed = Observation { workload: document.cells[0].workload.clone(), ..Observation::default() };
+        document.observations = vec![Observation { proved: vec![level], ..observed }];
+        document
+    };
+    assert_eq!(proved_of(with(levels[1])), [levels[1]]);
+    let mut broken = with(levels[1]);
+    let invariant = &mut broken.cells[1].rounds[0].invariants[0];
+    (invariant.held, invariant.violations) = (Some(false), Some(3));
+    assert_eq!(proved_of(broken), []);
 }
 
 /// A doubt in one round leaves unknown what the others mean; a history that is missing takes
