@@ -334,6 +334,23 @@ impl<'a> Foresight<'a> {
     }
 }
 
+/// The most integers in a script's SQL that are tried as numbers of a draw, each with its neighbours.
+const MOST_IN_SQL: usize = 4;
+
+/// The integers in a program's SQL and their neighbours, within a range: what a condition such as `:x < 900`
+/// tells apart.
+pub fn near_sql(program: &Program, least: i64, most: i64) -> Vec<i64> {
+    let mut found = BTreeSet::new();
+    for sql in program.script.sql() {
+        let text = sql.as_written();
+        let words = text.split(|letter: char| !(letter.is_alphanumeric() || "_.$:".contains(letter)));
+        found.extend(words.filter_map(|word| word.parse::<i64>().ok()));
+    }
+    let few: Vec<i64> = found.into_iter().filter(|number| (least..=most).contains(number)).collect();
+    let at_ends = few.iter().rev().take(MOST_IN_SQL).copied().collect::<Vec<_>>();
+    if at_ends.is_empty() { Vec::new() } else { near(&at_ends, least, most) }
+}
+
 /// The numbers of a draw, from the first one, with which values are looked for that meet.
 const REACHED: usize = 40;
 
@@ -515,6 +532,15 @@ mod tests {
             programs("\\set x random(1, 100)\n\\set id random(1, 9)\n\\if :x = 80\nSELECT :id;\n\\endif\n");
         let ways = Foresight::new(&programs, &[None]).ways(0);
         assert_eq!(ways, [Choice::new(), Choice::from([((0, 0), Number::Is(80))])]);
+    }
+
+    #[test]
+    fn numbers_that_sql_compares_with_are_found() {
+        let programs = programs(
+            "\\set x random(1, 1000)\nSELECT v1 FROM t2 WHERE id = :x AND :x < 900 AND w > 1.5 AND v <> 5000;\n",
+        );
+        assert_eq!(near_sql(&programs.programs[0], 1, 1000), [1, 899, 900, 901, 1000]);
+        assert_eq!(near_sql(&programs.programs[0], 1, 10), [0; 0]);
     }
 
     #[test]

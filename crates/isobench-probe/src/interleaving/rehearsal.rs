@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::actor::{Answer, Ending};
 use super::aims::Run;
 use super::casts::{moved, spread};
-use super::foresight::Foresight;
+use super::foresight::{Foresight, near_sql};
 use super::ground::Keys;
 use super::outcome::Outcome;
 use super::program::{Choice, Number, Part, Place, Programs};
@@ -241,7 +241,9 @@ impl<'s> Rehearsal<'s> {
         let mut others: Vec<(TakenWay, Choice)> = Vec::new();
         let few: Vec<i64> = self.keys.few().collect();
         for (place, [least, most, _]) in &foreseen.drawn {
-            for number in few.iter().copied().filter(|number| (least..=most).contains(&number)) {
+            let in_sql = near_sql(&self.programs.programs[program], *least, *most);
+            let numbers: BTreeSet<i64> = few.iter().copied().chain(in_sql).collect();
+            for number in numbers.into_iter().filter(|number| (least..=most).contains(&number)) {
                 if self.is_used_up() {
                     break;
                 }
