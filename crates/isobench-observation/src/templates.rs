@@ -27,7 +27,6 @@ use crate::statement::{
     Access, AdvisoryLock, ColumnName, Deed, Examiner, Fix, Given, Known, LockWithin, Mark, Rewritten,
     Surroundings, anything, chains, changed_names, changes_meaning, savepoint,
 };
-use crate::statement_places;
 use crate::tokens::{Placed, Text};
 
 pub use first::FirstLock;
@@ -111,7 +110,6 @@ pub fn templates(
             };
             let text = Text::scan(sql);
             let ranges = text.as_ref().map(Text::statements).unwrap_or_default();
-            let places = statement_places(sql);
             let mut statements = Vec::new();
             for (place, kind) in sql.statements.iter().enumerate() {
                 let range = ranges.get(place).filter(|_| ranges.len() == sql.statements.len());
@@ -142,10 +140,7 @@ pub fn templates(
                     raises: flows.raises(number),
                 };
                 match (&text, range) {
-                    (Some(text), Some(range)) => {
-                        let sent = places.get(place).map_or("", |place| &sql.parameterized[place.clone()]);
-                        read.examine(catalog, &flows, number, (text, range), sent);
-                    }
+                    (Some(text), Some(range)) => read.examine(catalog, &flows, number, (text, range)),
                     _ if touches_rows(*kind, &read.text) => {
                         read.accesses = Err("it isn't understood".to_owned());
                     }
@@ -261,15 +256,13 @@ struct Stored {
 }
 
 impl Read {
-    /// Reads the statement in its text; it has this number among all, and is sent in this form if variables
-    /// are parameters.
+    /// Reads the statement in its text; it has this number among all.
     fn examine(
         &mut self,
         catalog: &Catalog,
         flows: &Flows,
         number: usize,
         (text, range): (&Text<'_>, &Range<usize>),
-        sent: &str,
     ) {
         let surroundings = Surroundings::default();
         let examiner = Examiner::new(catalog, &surroundings, text, range.clone());
@@ -283,15 +276,15 @@ impl Read {
         self.fixes = examiner.fixes().into_iter().map(named).collect();
         if touches_rows(self.kind, &self.text) {
             self.tables = examiner.named_tables();
-            self.accesses = examiner.accesses();
-            if self.accesses.is_err() {
+            let accesses = examiner.accesses();
+            if accesses.is_err() {
                 self.but_for_triggers = examiner.accesses_but_for_triggers().unwrap_or_default();
             }
-            if let Some(missed) = self.accesses.as_ref().ok().and_then(|known| catalog.missed(sent, known)) {
-                self.accesses = Err(missed);
-            }
-            let accesses = std::mem::replace(&mut self.accesses, Ok(Vec::new()));
-            self.accesses = accesses.map(|accesses| flows.narrowed(number, accesses));
+            self.accesses =
+                accesses.and_then(|accesses| match catalog.missed(text.written(range), &accesses) {
+                    Some(missed) => Err(missed),
+                    None => Ok(flows.narrowed(number, accesses)),
+                });
             self.locks = examiner.advisory_locks();
         }
         let accesses = self.accesses.as_deref().unwrap_or_default();

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use crate::answer::{given, is_open};
-use crate::document::{Cell, Document, Summary};
+use crate::document::{Cell, Document, Resolution, Summary};
 use crate::summarise::{is_of, summaries};
 
 /// Computes the summary of every cell from its rounds, and the answer.
@@ -19,11 +19,16 @@ use crate::summarise::{is_of, summaries};
 /// No level stays proved for scripts of which something wrong was shown at a level that theory proves: it
 /// knows no conditions of users, and no values that sequences give out.
 pub fn summarise(document: &mut Document) {
-    let (mut found, mut resolution) = summaries(document);
-    if withdraw_proofs(document, &found) {
-        (found, resolution) = summaries(document);
+    let found = summaries(document);
+    conclude(document, found);
+}
+
+fn conclude(document: &mut Document, mut found: (Vec<Summary>, Option<Resolution>)) {
+    if withdraw_proofs(document, &found.0) {
+        found = summaries(document);
     }
-    for (cell, summary) in document.cells.iter_mut().zip(found) {
+    let (summaries, resolution) = found;
+    for (cell, summary) in document.cells.iter_mut().zip(summaries) {
         cell.summary = summary;
     }
     document.resolution = resolution;
@@ -58,11 +63,7 @@ pub fn summarised(document: &Document) -> Cow<'_, Document> {
         return Cow::Borrowed(document);
     }
     let mut document = document.clone();
-    for (cell, summary) in document.cells.iter_mut().zip(summaries) {
-        cell.summary = summary;
-    }
-    document.resolution = resolution;
-    document.answer = Some(given(&document));
+    conclude(&mut document, (summaries, resolution));
     Cow::Owned(document)
 }
 

@@ -201,7 +201,7 @@ const PLAIN: [&str; 74] = [
 ];
 
 /// The fields that hold a function.
-const FUNCTIONS: [&str; 9] = [
+const FUNCTIONS: [&str; 8] = [
     "aggfnoid",
     "endInRangeFunc",
     "funcid",
@@ -210,7 +210,6 @@ const FUNCTIONS: [&str; 9] = [
     "opfuncid",
     "startInRangeFunc",
     "winfnoid",
-    "tsmhandler",
 ];
 
 /// The fields that hold operators, one or a list.

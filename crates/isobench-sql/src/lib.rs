@@ -29,5 +29,5 @@ mod node;
 mod server;
 
 pub use bound::{Bound, BoundRelation, FoundRows, Gap, LockStrength, RowLock, Wait};
-pub use node::{Node, NodeError, Object};
+pub use node::NodeError;
 pub use server::{Answers, EQUALITIES, Reading, read_statement};

@@ -97,14 +97,8 @@ fn tree<A: Answers>(
     types: &[u32],
     server: &mut A,
 ) -> Result<Result<String, String>, A::Lost> {
-    let list: Vec<String> = types.iter().map(u32::to_string).collect();
-    let names = format!(
-        "SELECT pg_catalog.string_agg(pg_catalog.format_type(t.oid, NULL), ', ' ORDER BY t.place) \
-         FROM pg_catalog.unnest(ARRAY[{}]::pg_catalog.oid[]) WITH ORDINALITY AS t(oid, place)",
-        list.join(", ")
-    );
-    let names = match server.value(&names)? {
-        Ok(names) => names.unwrap_or_default(),
+    let names = match type_names(types, server)? {
+        Ok(names) => names,
         Err(why) => return Ok(Err(why)),
     };
     let mut refused = None;
@@ -115,6 +109,20 @@ fn tree<A: Answers>(
         }
     }
     Ok(Err(refused.unwrap_or_default()))
+}
+
+/// The names of types, as a function's parameters have them.
+fn type_names<A: Answers>(types: &[u32], server: &mut A) -> Result<Result<String, String>, A::Lost> {
+    if types.is_empty() {
+        return Ok(Ok(String::new()));
+    }
+    let list: Vec<String> = types.iter().map(u32::to_string).collect();
+    let names = format!(
+        "SELECT pg_catalog.string_agg(pg_catalog.format_type(t.oid, NULL), ', ' ORDER BY t.place) \
+         FROM pg_catalog.unnest(ARRAY[{}]::pg_catalog.oid[]) WITH ORDINALITY AS t(oid, place)",
+        list.join(", ")
+    );
+    Ok(server.value(&names)?.map(Option::unwrap_or_default))
 }
 
 /// The tree of a function in a schema, in a transaction that is rolled back.

@@ -148,15 +148,26 @@ macro_rules! pure {
     };
 }
 
-/// What may read or write tables where it is called, by OID: functions of users, operators with such functions,
-/// and types that call them where a value becomes one of theirs.
-const CALLED: &str = concat!("
+/// The beginning of a query: the functions of these extensions, by OID.
+macro_rules! pure_functions {
+    () => {
+        concat!(
+            "
 WITH pure (oid) AS (
     SELECT d.objid FROM pg_catalog.pg_depend d JOIN pg_catalog.pg_extension e ON e.oid = d.refobjid
     WHERE d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND d.deptype = 'e'
       AND d.refclassid = 'pg_catalog.pg_extension'::pg_catalog.regclass
-      AND e.extname IN ", pure!(), "
-), functions (oid) AS (
+      AND e.extname IN ",
+            pure!(),
+            "
+)"
+        )
+    };
+}
+
+/// What may read or write tables where it is called, by OID: functions of users, operators with such functions,
+/// and types that call them where a value becomes one of theirs.
+const CALLED: &str = concat!(pure_functions!(), ", functions (oid) AS (
     SELECT p.oid FROM pg_catalog.pg_proc p
     WHERE p.pronamespace NOT IN ('pg_catalog'::pg_catalog.regnamespace, 'information_schema'::pg_catalog.regnamespace)
       AND p.oid NOT IN (SELECT oid FROM pure)
@@ -170,13 +181,7 @@ WHERE t.typinput::pg_catalog.oid IN (SELECT oid FROM functions)
    OR t.typoutput::pg_catalog.oid IN (SELECT oid FROM functions)");
 
 /// The functions by name: aggregate, set, writes, reads, plain.
-const FUNCTIONS: &str = concat!("
-WITH pure (oid) AS (
-    SELECT d.objid FROM pg_catalog.pg_depend d JOIN pg_catalog.pg_extension e ON e.oid = d.refobjid
-    WHERE d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND d.deptype = 'e'
-      AND d.refclassid = 'pg_catalog.pg_extension'::pg_catalog.regclass
-      AND e.extname IN ", pure!(), "
-), functions (name, kind, set, system, volatile) AS (
+const FUNCTIONS: &str = concat!(pure_functions!(), ", functions (name, kind, set, system, volatile) AS (
     SELECT p.proname, p.prokind, p.proretset,
            n.nspname IN ('pg_catalog', 'information_schema') OR EXISTS (SELECT FROM pure WHERE pure.oid = p.oid),
            p.provolatile = 'v' OR EXISTS (

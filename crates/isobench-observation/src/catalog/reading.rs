@@ -81,10 +81,15 @@ impl Catalog {
             })
     }
 
+    /// The relation of the catalog that a statement names.
+    fn relation_of(&self, bound: &BoundRelation) -> Option<RelationId> {
+        self.relations.iter().position(|known| known.oid == bound.oid)
+    }
+
     fn unread(&self, bound: &Bound, accesses: &[Access]) -> Option<String> {
         let mut counted: Vec<(RelationId, usize)> = Vec::new();
         for relation in &bound.relations {
-            let Some(id) = self.relations.iter().position(|known| known.oid == relation.oid) else {
+            let Some(id) = self.relation_of(relation) else {
                 return Some("it uses a relation that isobench doesn't know".to_owned());
             };
             if let Some(why) = self.beyond(id, relation) {
@@ -203,7 +208,7 @@ impl Catalog {
             .filter_map(|access| if let Deed::Lock(strength) = access.deed { Some(strength) } else { None })
             .collect();
         let of_table = |relation: &&BoundRelation| {
-            let id = self.relations.iter().position(|known| known.oid == relation.oid);
+            let id = self.relation_of(relation);
             id.is_some_and(|id| self.root(id) == table)
         };
         let takes = |relation: &BoundRelation| {
@@ -250,7 +255,7 @@ impl Catalog {
     /// Which rows are found where a statement names this table; `None` if it is another one, or if rows are only
     /// inserted there.
     fn place(&self, table: RelationId, bound: &BoundRelation) -> Option<Place> {
-        let id = self.relations.iter().position(|known| known.oid == bound.oid)?;
+        let id = self.relation_of(bound)?;
         if self.root(id) != table || bound.inserts {
             return None;
         }
