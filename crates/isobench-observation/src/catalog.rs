@@ -7,7 +7,7 @@ mod trigger;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use isobench_sql::{Bound, Reading};
+use isobench_sql::{Bound, Builtins, Reading};
 
 pub(crate) use relation::is_system_column;
 pub use relation::{
@@ -40,11 +40,10 @@ pub struct Catalog {
     pub operators: BTreeSet<String>,
     /// What may read or write tables where it is called, by OID.
     pub called: Called,
-    /// The operators that mean equality, by OID.
-    pub equalities: BTreeSet<u32>,
-    /// What the server itself reads in statements, by their texts with `$1`, `$2`, …; or why that isn't known.
-    /// `None` if it wasn't asked: then only isobench's own reading counts.
-    pub readings: Option<BTreeMap<String, Result<Bound, Reading>>>,
+    /// The server's own operators and functions as far as their meaning matters.
+    pub builtins: Builtins,
+    /// Statements as the server reads them, by their texts with `$1`, `$2`, …; or why it doesn't.
+    pub readings: BTreeMap<String, Result<Bound, Reading>>,
 }
 
 /// Functions, and what calls them: their names by OID.

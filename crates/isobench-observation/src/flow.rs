@@ -73,8 +73,8 @@ struct Node {
     reads: Option<BTreeSet<String>>,
     /// The tables that it writes; `None` if it may write any.
     written: Option<BTreeSet<String>>,
-    /// The tables to which it only adds rows, whatever is in them.
-    adds_to: BTreeSet<String>,
+    /// The table to which it only adds rows, whatever is in it.
+    adds_to: Option<String>,
     /// It has a refusal for an answer: the rows are found by their key and something else.
     conditional: bool,
     /// See [`Passage::uses`].
@@ -390,7 +390,7 @@ impl Flows {
         let may_be_of =
             |tables: &Option<BTreeSet<String>>| tables.as_ref().is_none_or(|tables| tables.contains(table));
         let touches = |node: &&Node| may_be_of(&node.reads) || (node.writes && may_be_of(&node.written));
-        self.nodes.iter().filter(touches).all(|node| node.adds_to.contains(table))
+        self.nodes.iter().filter(touches).all(|node| node.adds_to.as_ref() == Some(table))
     }
 }
 
@@ -440,7 +440,7 @@ struct Examined {
     finding: Finding,
     passage: Passage,
     /// See [`Node::adds_to`].
-    adds_to: BTreeSet<String>,
+    adds_to: Option<String>,
     row: Option<Row>,
     rewritten: Option<Rewritten>,
     /// See [`Node::raises`].
@@ -754,7 +754,7 @@ impl Walk<'_> {
             rewritten: self.rewritten(&examiner(), row.as_ref()),
             row,
             passage,
-            adds_to: self.adds_to(examiner().accesses()),
+            adds_to: examiner().only_inserts().and_then(|table| self.rows_of(table)),
             finding: examiner().examine(),
         }
     }
@@ -779,19 +779,6 @@ impl Walk<'_> {
         let named = shown.chain(finding.unseen.iter().copied()).map(|table| self.rows_of(table));
         let dark = finding.dark.iter().filter_map(|dark| dark.table().map(|table| self.rows_in(table)));
         named.chain(dark).collect()
-    }
-
-    /// The tables to which a statement only adds rows, whatever is in them.
-    fn adds_to(&self, accesses: Result<Vec<Access>, String>) -> BTreeSet<String> {
-        let accesses = accesses.unwrap_or_default();
-        let adds = |table| {
-            accesses.iter().filter(|access| access.table == table).all(|access| access.deed == Deed::Insert)
-        };
-        accesses
-            .iter()
-            .filter(|access| adds(access.table))
-            .filter_map(|access| self.rows_of(access.table))
-            .collect()
     }
 
     fn rows_of(&self, table: RelationId) -> Option<String> {
@@ -958,14 +945,7 @@ fn not_understood(sql: &Sql) -> Examined {
     let finding = Finding { dark: vec![Dark::NotUnderstood], writes_anything: true, ..Finding::default() };
     let takes = sql.params.iter().map(|slot| (*slot, true)).collect();
     let passage = Passage { verb: "STATEMENT".to_owned(), takes, writes: true, ..Passage::default() };
-    Examined {
-        finding,
-        passage,
-        adds_to: BTreeSet::new(),
-        row: None,
-        rewritten: None,
-        raises: BTreeSet::new(),
-    }
+    Examined { finding, passage, adds_to: None, row: None, rewritten: None, raises: BTreeSet::new() }
 }
 
 fn writes(finding: &Finding) -> bool {

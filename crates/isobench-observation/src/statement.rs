@@ -3,7 +3,6 @@
 mod accesses;
 mod advisory;
 mod aggregates;
-mod before;
 mod clauses;
 mod columns;
 mod command;

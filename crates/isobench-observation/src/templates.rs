@@ -280,11 +280,7 @@ impl Read {
             if accesses.is_err() {
                 self.but_for_triggers = examiner.accesses_but_for_triggers().unwrap_or_default();
             }
-            self.accesses =
-                accesses.and_then(|accesses| match catalog.missed(text.written(range), &accesses) {
-                    Some(missed) => Err(missed),
-                    None => Ok(flows.narrowed(number, accesses)),
-                });
+            self.accesses = accesses.map(|accesses| flows.narrowed(number, accesses));
             self.locks = examiner.advisory_locks();
         }
         let accesses = self.accesses.as_deref().unwrap_or_default();

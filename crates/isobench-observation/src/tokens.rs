@@ -141,8 +141,31 @@ impl<'a> Text<'a> {
 
     /// The variable of `$1`, `$2`, …
     pub(crate) fn variable(&self, placeholder: &str) -> Option<Slot> {
-        let number: usize = placeholder.strip_prefix('$')?.parse().ok()?;
+        self.variable_at(placeholder.strip_prefix('$')?.parse().ok()?)
+    }
+
+    /// The variable of the parameter with this number, from 1.
+    pub(crate) fn variable_at(&self, number: usize) -> Option<Slot> {
         self.params.get(number.checked_sub(1)?).copied()
+    }
+
+    /// The literals of a range of tokens in which variables are substituted: the text between their quotes, and its
+    /// parts if it is a plain one.
+    pub(crate) fn literals_with_variables(
+        &self,
+        range: &Range<usize>,
+    ) -> BTreeMap<String, Option<Vec<TextPart>>> {
+        let tokens = self.tokens[range.clone()].iter();
+        let literals = tokens.filter(|token| self.is_partly_variable(token.token.span.start));
+        let with_parts = |literal: &Placed| {
+            let text = self.source.get(literal.range.start + 1..literal.range.end.saturating_sub(1));
+            let parts = match &literal.token.token {
+                Token::SingleQuotedString(_) => self.parts_of_literal(literal.token.span.start),
+                _ => None,
+            };
+            (text.unwrap_or_default().to_owned(), parts)
+        };
+        literals.map(with_parts).collect()
     }
 
     /// The number of a parameter that the script's author wrote as `$1`, `$2`, …

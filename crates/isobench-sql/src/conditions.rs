@@ -4,82 +4,144 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::bound::{FoundRows, Gap, field, number, objects};
 use crate::node::{Node, Object};
-
-/// A column of an entry of a query's FROM, by the number of the entry.
-type ColumnAt = (i64, i32);
+use crate::values::{ColumnAt, Mentioned, Scope, Value};
 
 /// A condition that rows have to meet.
 enum Condition {
     /// A column equals a value that depends on no row.
-    Value(ColumnAt),
+    Value(ColumnAt, Value),
     /// Two columns are equal.
     Same(ColumnAt, ColumnAt),
-    /// Something else, of these columns.
-    Other(BTreeSet<ColumnAt>),
+    /// Something else.
+    Other(Mentioned),
+}
+
+/// The conditions of a query, each with the entries of FROM on whose rows it decides.
+struct Conditions {
+    all: Vec<(Condition, BTreeSet<i64>)>,
+    /// The entries that an outer join may leave without a row.
+    nullable: BTreeSet<i64>,
 }
 
 /// The rows that are found of each entry of a query's FROM, by its number. `top` is true for the statement
 /// itself.
-pub fn found_rows(
-    query: &Object,
-    top: bool,
-    equalities: &BTreeSet<u32>,
-) -> Result<BTreeMap<i64, FoundRows>, Gap> {
-    if query.get("mergeActionList").is_some_and(|actions| *actions != Node::Null) {
-        // The condition of a MERGE stands elsewhere in each version.
-        return Ok(BTreeMap::new());
-    }
-    let mut quals = Vec::new();
-    restrictions(field(query, "jointree")?, &mut quals)?;
-    // Each condition with the entries whose rows it decides on.
-    let mut conditions = Vec::new();
-    for (qual, entries) in &quals {
-        for conjunct in conjuncts(qual)? {
-            conditions.push((condition(conjunct, equalities)?, entries));
-        }
-    }
-    let mut equal: BTreeSet<ColumnAt> = BTreeSet::new();
-    loop {
-        let before = equal.len();
-        for (condition, entries) in &conditions {
-            let decides = |(entry, _): &ColumnAt| entries.contains(entry);
-            match condition {
-                Condition::Value(column) => equal.extend(Some(*column).filter(decides)),
-                Condition::Same(one, other) => {
-                    for (from, to) in [(one, other), (other, one)] {
-                        if equal.contains(from) && decides(to) {
-                            equal.insert(*to);
-                        }
-                    }
-                }
-                Condition::Other(_) => {}
-            }
-        }
-        if equal.len() == before {
-            break;
-        }
-    }
-    let entries = objects(query, "rtable")?;
+pub fn found_rows(query: &Object, scope: &Scope<'_>, top: bool) -> Result<BTreeMap<i64, FoundRows>, Gap> {
+    let Conditions { all: conditions, nullable } = conditions(query, scope)?;
+    let equal = equal(&conditions);
     // From version 18 on, the groups of GROUP BY are an entry, too.
-    let groups =
-        entries.iter().filter(|entry| entry.get("rtekind").and_then(Node::number) == Some(9)).count();
-    let (entries, only_one) = (entries.len(), entries.len() - groups == 1);
-    let unlimited = is_unlimited(query);
-    let only_values = conditions.iter().all(|(condition, _)| matches!(condition, Condition::Value(_)));
+    let kind = |entry: &&&Object| entry.get("rtekind").and_then(Node::number);
+    let groups = scope.entries().iter().filter(|entry| kind(entry) == Some(9)).count();
+    let alone = scope.entries().len() - groups == 1;
+    let only_values = conditions.iter().all(|(condition, _)| matches!(condition, Condition::Value(..)));
+    let exactly = top && alone && is_unlimited(query) && only_values;
+    let mut having = Mentioned::default();
+    scope.collect(field(query, "havingQual")?, 0, &mut having)?;
+    let ordered = ordered(query, scope)?;
     let mut found: BTreeMap<i64, FoundRows> = BTreeMap::new();
-    for entry in (1..).take(entries) {
+    for entry in (1..).take(scope.entries().len()) {
         let of_entry = |columns: &BTreeSet<ColumnAt>| -> BTreeSet<i32> {
             columns.iter().filter(|(at, _)| *at == entry).map(|(_, column)| *column).collect()
         };
-        let tested = conditions.iter().flat_map(|(condition, _)| match condition {
-            Condition::Value(_) => BTreeSet::new(),
-            Condition::Same(one, other) => of_entry(&BTreeSet::from([*one, *other])),
-            Condition::Other(columns) => of_entry(columns),
-        });
-        let exactly = top && only_one && unlimited && only_values;
-        found.insert(entry, FoundRows { equal: of_entry(&equal), tested: tested.collect(), exactly });
+        let mut rows = FoundRows { alone, exactly, ..FoundRows::default() };
+        rows.nullable = nullable.contains(&entry);
+        rows.equal =
+            equal.iter().filter(|((at, _), _)| *at == entry).map(|((_, c), v)| (*c, v.clone())).collect();
+        rows.ordered = of_entry(&ordered);
+        rows.tested = of_entry(&having.columns);
+        for (condition, _) in &conditions {
+            match condition {
+                // Where it doesn't decide, it is only tested; where it says something else, too.
+                Condition::Value(at, value) => {
+                    let requires = equal.get(at).is_some_and(|known| known == value);
+                    rows.tested.extend(of_entry(&BTreeSet::from([*at])).into_iter().filter(|_| !requires));
+                }
+                Condition::Same(one, other) => {
+                    let columns = of_entry(&BTreeSet::from([*one, *other]));
+                    if one.0 != other.0 {
+                        rows.joined.extend(columns.iter().copied());
+                    }
+                    rows.tested.extend(columns.into_iter().filter(|column| !rows.equal.contains_key(column)));
+                }
+                Condition::Other(mentioned) => {
+                    let columns = of_entry(&mentioned.columns);
+                    let entries: BTreeSet<i64> = mentioned.columns.iter().map(|(at, _)| *at).collect();
+                    if mentioned.outside || mentioned.looks_for_rows || entries.len() > 1 {
+                        rows.joined.extend(columns.iter().copied());
+                    }
+                    rows.tested.extend(columns);
+                }
+            }
+        }
+        rows.exactly &= rows.tested.is_empty();
+        found.insert(entry, rows);
     }
     Ok(found)
+}
+
+/// The columns that are equal to values, as far as that follows from the conditions on their rows.
+fn equal(conditions: &[(Condition, BTreeSet<i64>)]) -> BTreeMap<ColumnAt, Value> {
+    let mut equal: BTreeMap<ColumnAt, Value> = BTreeMap::new();
+    loop {
+        let before = equal.len();
+        for (condition, entries) in conditions {
+            match condition {
+                Condition::Value(column, value) if entries.contains(&column.0) => {
+                    equal.entry(*column).or_insert_with(|| value.clone());
+                }
+                Condition::Same(one, other) => {
+                    for (from, to) in [(one, other), (other, one)] {
+                        if let (Some(value), true) = (equal.get(from).cloned(), entries.contains(&to.0)) {
+                            equal.entry(*to).or_insert(value);
+                        }
+                    }
+                }
+                Condition::Value(..) | Condition::Other(_) => {}
+            }
+        }
+        if equal.len() == before {
+            return equal;
+        }
+    }
+}
+
+/// The conditions of a query and of the joins in it.
+fn conditions(query: &Object, scope: &Scope<'_>) -> Result<Conditions, Gap> {
+    let (mut quals, mut nullable) = (Vec::new(), BTreeSet::new());
+    restrictions(field(query, "jointree")?, &mut quals, &mut nullable)?;
+    let actions = match query.get("mergeActionList") {
+        Some(_) => objects(query, "mergeActionList")?,
+        None => Vec::new(),
+    };
+    if !actions.is_empty() {
+        // It decides on rows of the target; from version 17 on, it stands apart, and other rows may be meant.
+        let any = actions.iter().any(|action| action.get("matchKind").and_then(Node::number) == Some(1));
+        let decided = if any { BTreeSet::new() } else { BTreeSet::from([number(query, "resultRelation")?]) };
+        if let Some((_, entries)) = quals.last_mut() {
+            entries.clone_from(&decided);
+        }
+        quals.extend(query.get("mergeJoinCondition").map(|condition| (condition, decided)));
+    }
+    let mut all = Vec::new();
+    for (qual, entries) in quals {
+        for conjunct in conjuncts(qual)? {
+            all.push((condition(conjunct, scope)?, entries.clone()));
+        }
+    }
+    Ok(Conditions { all, nullable })
+}
+
+/// The columns by which a query orders its rows.
+fn ordered(query: &Object, scope: &Scope<'_>) -> Result<BTreeSet<ColumnAt>, Gap> {
+    let mut mentioned = Mentioned::default();
+    for clause in objects(query, "sortClause")? {
+        let wanted = number(clause, "tleSortGroupRef")?;
+        for target in objects(query, "targetList")? {
+            if number(target, "ressortgroupref")? == wanted {
+                scope.collect(field(target, "expr")?, 0, &mut mentioned)?;
+            }
+        }
+    }
+    Ok(mentioned.columns)
 }
 
 /// True if a query has no LIMIT and no OFFSET; LIMIT ALL is none.
@@ -91,11 +153,12 @@ pub fn is_unlimited(query: &Object) -> bool {
     ["limitOffset", "limitCount"].iter().all(|clause| query.get(clause).is_some_and(is_null))
 }
 
-/// The conditions of FROM and WHERE, with the entries on whose rows they decide. Returns the entries below a
-/// node.
+/// The conditions of FROM and WHERE, with the entries on whose rows they decide, and the entries that may be
+/// without a row. Returns the entries below a node.
 fn restrictions<'o>(
     node: &'o Node,
     found: &mut Vec<(&'o Node, BTreeSet<i64>)>,
+    nullable: &mut BTreeSet<i64>,
 ) -> Result<BTreeSet<i64>, Gap> {
     let Some(object) = node.object() else { return Ok(BTreeSet::new()) };
     match object.name.as_str() {
@@ -103,22 +166,23 @@ fn restrictions<'o>(
         "FROMEXPR" => {
             let mut entries = BTreeSet::new();
             for item in field(object, "fromlist")?.elements() {
-                entries.extend(restrictions(item, found)?);
+                entries.extend(restrictions(item, found, nullable)?);
             }
             found.push((field(object, "quals")?, entries.clone()));
             Ok(entries)
         }
         "JOINEXPR" => {
-            let left = restrictions(field(object, "larg")?, found)?;
-            let right = restrictions(field(object, "rarg")?, found)?;
+            let left = restrictions(field(object, "larg")?, found, nullable)?;
+            let right = restrictions(field(object, "rarg")?, found, nullable)?;
             let both: BTreeSet<i64> = &left | &right;
-            let decided = match number(object, "jointype")? {
-                0 => both.clone(),
-                1 => right,
-                2 => BTreeSet::new(),
-                3 => left,
+            let (decided, missing) = match number(object, "jointype")? {
+                0 => (both.clone(), BTreeSet::new()),
+                1 => (right.clone(), right),
+                2 => (BTreeSet::new(), both.clone()),
+                3 => (left.clone(), left),
                 _ => return Err(Gap::Kind("a join")),
             };
+            nullable.extend(missing);
             found.push((field(object, "quals")?, decided));
             Ok(both)
         }
@@ -143,90 +207,22 @@ fn conjuncts(qual: &Node) -> Result<Vec<&Node>, Gap> {
     }
 }
 
-fn condition(conjunct: &Node, equalities: &BTreeSet<u32>) -> Result<Condition, Gap> {
-    if let Some(object) = conjunct.object() {
-        // A column of a truth value alone, or its negation.
-        let negated = object.name == "BOOLEXPR" && field(object, "boolop")?.token() == Some("not");
-        let inner = if negated { field(object, "args")?.elements().first() } else { Some(conjunct) };
-        if let Some(column) = inner.map(column).transpose()?.flatten() {
-            return Ok(Condition::Value(column));
-        }
-        // IS NULL, IS TRUE, IS FALSE and IS UNKNOWN.
-        let of_one_value = match object.name.as_str() {
-            "NULLTEST" => number(object, "nulltesttype")? == 0,
-            "BOOLEANTEST" => matches!(number(object, "booltesttype")?, 0 | 2 | 4),
-            _ => false,
-        };
-        if of_one_value && let Some(column) = column(field(object, "arg")?)? {
-            return Ok(Condition::Value(column));
-        }
-        let equality = object.name == "OPEXPR"
-            && u32::try_from(number(object, "opno")?).is_ok_and(|operator| equalities.contains(&operator));
-        if let (true, [left, right]) =
-            (equality, field(object, "args").map(Node::elements).unwrap_or_default())
-        {
-            match (column(left)?, column(right)?) {
-                (Some(one), Some(other)) => return Ok(Condition::Same(one, other)),
-                (Some(column), None) if columns_in(right)?.is_some_and(|columns| columns.is_empty()) => {
-                    return Ok(Condition::Value(column));
-                }
-                (None, Some(column)) if columns_in(left)?.is_some_and(|columns| columns.is_empty()) => {
-                    return Ok(Condition::Value(column));
-                }
-                _ => {}
+fn condition(conjunct: &Node, scope: &Scope<'_>) -> Result<Condition, Gap> {
+    if let Some(object) = conjunct.object().filter(|object| object.name == "OPEXPR")
+        && u32::try_from(number(object, "opno")?).is_ok_and(|operator| scope.is_equality(operator))
+        && let [left, right] = field(object, "args")?.elements()
+    {
+        let sides = [(left, right), (right, left)];
+        for (one, other) in sides {
+            if let (Some(column), Some(value)) = (scope.column(one)?, scope.value(other)?) {
+                return Ok(Condition::Value(column, value));
             }
         }
-    }
-    let mut columns = BTreeSet::new();
-    collect(conjunct, 0, &mut columns, &mut false)?;
-    Ok(Condition::Other(columns))
-}
-
-/// The column of this query that an expression is, whatever its type is called.
-fn column(expression: &Node) -> Result<Option<ColumnAt>, Gap> {
-    let Some(object) = expression.object() else { return Ok(None) };
-    match object.name.as_str() {
-        "VAR" if number(object, "varlevelsup")? == 0 => var(object).map(Some),
-        "RELABELTYPE" => column(field(object, "arg")?),
-        // The text of a system column is another one for each value.
-        "COERCEVIAIO" => Ok(column(field(object, "arg")?)?.filter(|(_, column)| *column < 0)),
-        _ => Ok(None),
-    }
-}
-
-fn var(object: &Object) -> Result<ColumnAt, Gap> {
-    let column = i32::try_from(number(object, "varattno")?);
-    let wrong = |_| Gap::Field { node: object.name.clone(), field: "varattno" };
-    Ok((number(object, "varno")?, column.map_err(wrong)?))
-}
-
-/// The columns of this query in an expression; `None` if it depends on rows of others.
-fn columns_in(expression: &Node) -> Result<Option<BTreeSet<ColumnAt>>, Gap> {
-    let (mut columns, mut others) = (BTreeSet::new(), false);
-    collect(expression, 0, &mut columns, &mut others)?;
-    Ok((!others).then_some(columns))
-}
-
-/// Collects the columns of the query that is so many queries around this place, and whether there are those
-/// of other queries.
-fn collect(node: &Node, depth: i64, columns: &mut BTreeSet<ColumnAt>, others: &mut bool) -> Result<(), Gap> {
-    match node {
-        Node::Null | Node::Token(_) => Ok(()),
-        Node::List(elements) => {
-            elements.iter().try_for_each(|element| collect(element, depth, columns, others))
-        }
-        Node::Object(object) if object.name == "VAR" => {
-            if number(object, "varlevelsup")? == depth {
-                columns.insert(var(object)?);
-            } else {
-                *others = true;
-            }
-            Ok(())
-        }
-        Node::Object(object) => {
-            *others |= object.name == "QUERY";
-            let depth = depth + i64::from(object.name == "QUERY");
-            object.fields.iter().try_for_each(|(_, value)| collect(value, depth, columns, others))
+        if let (Some(one), Some(other)) = (scope.column(left)?, scope.column(right)?) {
+            return Ok(Condition::Same(one, other));
         }
     }
+    let mut mentioned = Mentioned::default();
+    scope.collect(conjunct, 0, &mut mentioned)?;
+    Ok(Condition::Other(mentioned))
 }

@@ -4,7 +4,9 @@
 //! |---|---|
 //! | `node` | the text in which the server stores trees of nodes |
 //! | `bound` | a statement's relations with their columns, its row locks and its calls |
+//! | `reader` | these of a tree |
 //! | `conditions` | which rows are found: the columns that have to be equal to a value |
+//! | `values` | the columns and values that expressions are |
 //! | `server` | asking a server for the tree of a statement, which is never executed |
 //!
 //! PostgreSQL's rules of names are many: WITH queries that hide tables, aliases that rename columns, functions
@@ -14,9 +16,9 @@
 //!
 //! ```
 //! let tree = "(({QUERY :commandType 1 :utilityStmt <> :resultRelation 0 :cteList <> :rtable <> \
-//!              :jointree {FROMEXPR :fromlist <> :quals <>} :targetList <> :limitOffset <> :limitCount <> \
-//!              :rowMarks <>}))";
-//! let bound = isobench_sql::Bound::read(tree, &std::collections::BTreeSet::new())?;
+//!              :jointree {FROMEXPR :fromlist <> :quals <>} :targetList <> :havingQual <> :sortClause <> \
+//!              :limitOffset <> :limitCount <> :rowMarks <> :setOperations <>}))";
+//! let bound = isobench_sql::Bound::read(tree, &isobench_sql::Builtins::default())?;
 //! assert!(bound.relations.is_empty() && bound.functions.is_empty());
 //! # Ok::<(), isobench_sql::Gap>(())
 //! ```
@@ -26,8 +28,11 @@
 mod bound;
 mod conditions;
 mod node;
+mod reader;
 mod server;
+mod values;
 
 pub use bound::{Bound, BoundRelation, FoundRows, Gap, LockStrength, RowLock, Wait};
 pub use node::NodeError;
-pub use server::{Answers, EQUALITIES, Reading, read_statement};
+pub use server::{Answers, BUILTINS, Reading, read_statement};
+pub use values::{Builtins, Value};

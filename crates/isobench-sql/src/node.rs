@@ -14,6 +14,8 @@ pub enum Node {
     Null,
     /// A number, a word or a name, without its escapes.
     Token(String),
+    /// The bytes of a constant.
+    Bytes(Vec<u8>),
     /// A list.
     List(Vec<Node>),
     /// An object.
@@ -129,8 +131,10 @@ impl Reader<'_> {
             }
             _ => {
                 let token = self.token()?;
-                self.bytes()?;
-                Node::Token(token)
+                match self.bytes()? {
+                    Some(bytes) => Node::Bytes(bytes),
+                    None => Node::Token(token),
+                }
             }
         };
         self.depth -= 1;
@@ -151,17 +155,24 @@ impl Reader<'_> {
         Ok(Object { name, fields })
     }
 
-    /// Passes the bytes of a constant, if they follow.
-    fn bytes(&mut self) -> Result<(), NodeError> {
+    /// The bytes of a constant, if they follow its length.
+    fn bytes(&mut self) -> Result<Option<Vec<u8>>, NodeError> {
         let before = self.at;
         self.space();
         if self.peek() != Some(b'[') {
             self.at = before;
-            return Ok(());
+            return Ok(None);
         }
-        let length = self.text[self.at..].find(']').ok_or(NodeError::Incomplete)?;
+        let (start, length) = (self.at, self.text[self.at..].find(']').ok_or(NodeError::Incomplete)?);
         self.at += length + 1;
-        Ok(())
+        // The server writes them as signed numbers.
+        let byte = |number: &str| {
+            let number: i16 = number.parse().ok()?;
+            u8::try_from(number & 0xff).ok().filter(|_| (-128..256).contains(&number))
+        };
+        let bytes: Option<Vec<u8>> =
+            self.text[start + 1..start + length].split_whitespace().map(byte).collect();
+        bytes.map(Some).ok_or(NodeError::Unexpected(start))
     }
 
     /// True if a list or an object ends here; it is passed then.
@@ -231,9 +242,13 @@ mod tests {
     }
 
     #[test]
-    fn the_bytes_of_a_constant_are_passed() {
+    fn a_constant_has_bytes() {
         let read = object("{CONST :constvalue 8 [ 32 0 0 0 97 32 98 -37 ] :location 1}");
+        assert_eq!(read.get("constvalue"), Some(&Node::Bytes(vec![32, 0, 0, 0, 97, 32, 98, 219])));
         assert_eq!(read.get("location").unwrap().number(), Some(1));
+        for wrong in ["1 [ a ]", "1 [ 256 ]", "1 [ -129 ]", "1 [ 1"] {
+            assert!(Node::read(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]
@@ -266,6 +281,10 @@ mod tests {
         match node {
             Node::Null => "<>".to_owned(),
             Node::Token(token) => escaped(token),
+            Node::Bytes(bytes) => {
+                let signed: Vec<String> = bytes.iter().map(|byte| byte.cast_signed().to_string()).collect();
+                format!("{} [ {} ]", bytes.len(), signed.join(" "))
+            }
             Node::List(elements) => {
                 format!("({})", elements.iter().map(written).collect::<Vec<_>>().join(" "))
             }
@@ -278,7 +297,8 @@ mod tests {
     }
 
     fn trees() -> impl Strategy<Value = Node> {
-        let leaf = prop_oneof![Just(Node::Null), "[^\\[\\]]{1,8}".prop_map(Node::Token)];
+        let bytes = prop::collection::vec(any::<u8>(), 0..6).prop_map(Node::Bytes);
+        let leaf = prop_oneof![Just(Node::Null), "[^\\[\\]]{1,8}".prop_map(Node::Token), bytes];
         leaf.prop_recursive(4, 40, 5, |inner| {
             prop_oneof![
                 prop::collection::vec(inner.clone(), 0..5).prop_map(Node::List),

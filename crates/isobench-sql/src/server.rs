@@ -7,9 +7,8 @@
 //! The types of parameters are those that the server infers. Where it can't, as in `$1 + $2`, a client that sends
 //! values as literals sends numbers: they are integers then.
 
-use std::collections::BTreeSet;
-
 use crate::bound::{Bound, Gap};
+use crate::values::Builtins;
 
 /// What is asked of a server, in one session. The outer result is the loss of the session, the inner one the
 /// server's refusal in its own words.
@@ -47,10 +46,13 @@ pub enum Reading {
     Gap(#[from] Gap),
 }
 
-/// The query for the operators that mean equality, by OID: those of B-trees (PostgreSQL manual, "Index Methods
-/// and Operator Classes").
-pub const EQUALITIES: &str =
-    "SELECT amopopr FROM pg_catalog.pg_amop WHERE amopmethod = 403 AND amopstrategy = 3";
+/// The query for [`Builtins`]: each row has `=`, an operator and nothing, or `()`, a function and its name. A user's
+/// function may be called immutable although it reads tables, so only the server's own count.
+pub const BUILTINS: &str = "SELECT '=', amopopr, NULL::pg_catalog.text FROM pg_catalog.pg_amop \
+         WHERE amopmethod = 403 AND amopstrategy = 3 \
+     UNION ALL SELECT '()', p.oid, coalesce((SELECT min(o.oprname::pg_catalog.text) \
+         FROM pg_catalog.pg_operator o WHERE o.oprcode = p.oid AND o.oid < 16384), p.proname::pg_catalog.text) \
+         FROM pg_catalog.pg_proc p WHERE p.provolatile = 'i' AND p.prokind = 'f' AND p.oid < 16384";
 
 /// The tree of the function that this transaction has made.
 const TREE: &str = "SELECT p.prosqlbody::pg_catalog.text FROM pg_catalog.pg_proc p \
@@ -64,18 +66,18 @@ const SCHEMAS: [&str; 2] = ["pg_temp.", ""];
 const MOST_PARAMETERS: usize = 100;
 
 /// Reads a statement with parameters `$1`, `$2`, … as the server does. The session mustn't be in a transaction.
-/// `equalities` are the operators that mean equality, by OID ([`EQUALITIES`]).
+/// `builtins` are the answer to [`BUILTINS`].
 ///
 /// # Errors
 /// The session is lost.
 pub fn read_statement<A: Answers>(
     statement: &str,
-    equalities: &BTreeSet<u32>,
+    builtins: &Builtins,
     server: &mut A,
 ) -> Result<Result<Bound, Reading>, A::Lost> {
     let refused = match server.parameters(statement)? {
         Ok(types) => match tree(statement, &types, server)? {
-            Ok(tree) => return Ok(Bound::read(&tree, equalities).map_err(Reading::Gap)),
+            Ok(tree) => return Ok(Bound::read(&tree, builtins).map_err(Reading::Gap)),
             Err(why) => why,
         },
         Err(why) => why,
@@ -84,7 +86,7 @@ pub fn read_statement<A: Answers>(
     if count > 0
         && let Ok(tree) = tree(statement, &vec![INTEGER; count], server)?
     {
-        return Ok(Bound::read(&tree, equalities).map_err(Reading::Gap));
+        return Ok(Bound::read(&tree, builtins).map_err(Reading::Gap));
     }
     Ok(Err(Reading::Refused(refused)))
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use isobench_database::Asked;
 use isobench_pgserver::{Server, ServerError, ServerOptions};
 use isobench_pgwire::{ConnectOptions, Connection, Host};
-use isobench_sql::{Bound, BoundRelation, EQUALITIES, Wait, read_statement};
+use isobench_sql::{BUILTINS, Bound, BoundRelation, Builtins, Value, Wait, read_statement};
 use isobench_testkit::golden::expect;
 use isobench_testkit::installed::{postgresql_programs, skip};
 
@@ -62,29 +62,62 @@ fn names(connection: &mut Connection, query: &str) -> BTreeMap<u32, String> {
     rows.iter().map(|row| (text(&row[0]).parse().unwrap(), text(&row[1]))).collect()
 }
 
+fn value_as_text(value: &Value) -> String {
+    match value {
+        Value::Parameter(number) => format!("${number}"),
+        Value::Constant { of_type: 20 | 21 | 23, bytes } => {
+            i64::from_le_bytes(bytes.as_slice().try_into().unwrap()).to_string()
+        }
+        Value::Constant { of_type: 25, bytes } => format!("'{}'", String::from_utf8_lossy(&bytes[4..])),
+        Value::Constant { of_type, bytes } => format!("{bytes:?} of type {of_type}"),
+        Value::Computed { text, parameters } => format!("{text} of {parameters:?}"),
+    }
+}
+
 fn relation_as_text(relation: &BoundRelation, name: &str, columns: &BTreeMap<(u32, i32), String>) -> String {
+    let column = |number: &i32| match number {
+        0 => "*".to_owned(),
+        number => columns.get(&(relation.oid, *number)).cloned().unwrap_or_else(|| number.to_string()),
+    };
     let list = |letter: &str, numbers: &BTreeSet<i32>| -> String {
         if numbers.is_empty() {
             return String::new();
         }
-        let column = |number: &i32| match number {
-            0 => "*".to_owned(),
-            number => columns.get(&(relation.oid, *number)).cloned().unwrap_or_else(|| number.to_string()),
-        };
         format!(" {letter}({})", numbers.iter().map(column).collect::<Vec<_>>().join(" "))
     };
+    let values = |word: &str, values: &BTreeMap<i32, Value>| -> String {
+        let each =
+            values.iter().map(|(number, value)| format!("{} {}", column(number), value_as_text(value)));
+        format!(" {word}({})", each.collect::<Vec<_>>().join(", "))
+    };
+    let found = &relation.found;
     let mut text = name.to_owned();
-    for (is_so, word) in
-        [(relation.inserts, " insert"), (relation.updates, " update"), (relation.deletes, " delete")]
-    {
+    for (is_so, word) in [
+        (relation.merges, " merge"),
+        (relation.inserts, " insert"),
+        (relation.updates, " update"),
+        (relation.deletes, " delete"),
+        (relation.skips_conflicts, " or nothing"),
+        (relation.arbiter_is_partial, " by a partial index"),
+    ] {
         text.push_str(if is_so { word } else { "" });
     }
     text.push_str(&list("r", &relation.read));
     text.push_str(&list("i", &relation.inserted));
     text.push_str(&list("u", &relation.updated));
-    text.push_str(&list("=", &relation.found.equal));
-    text.push_str(&list("?", &relation.found.tested));
-    text.push_str(if relation.found.exactly { " exactly" } else { "" });
+    if !found.equal.is_empty() {
+        text.push_str(&values("=", &found.equal));
+    }
+    text.push_str(&list("?", &found.tested));
+    text.push_str(&list("with others", &found.joined));
+    text.push_str(&list("order", &found.ordered));
+    text.push_str(if found.exactly { " exactly" } else { "" });
+    text.push_str(if found.nullable { " or none" } else { "" });
+    if !relation.set.is_empty() {
+        text.push_str(&values("set", &relation.set));
+    }
+    relation.rows.iter().for_each(|row| text.push_str(&values("row", row)));
+    text.push_str(if relation.lists_rows { " listed" } else { "" });
     for lock in &relation.locks {
         let wait = match lock.wait {
             Wait::Blocks => "",
@@ -117,8 +150,18 @@ fn said(connection: &mut Connection) -> BTreeMap<String, String> {
         .collect();
     let major: u32 =
         connection.parameter("server_version").unwrap().split('.').next().unwrap().parse().unwrap();
-    let equalities = connection.query(EQUALITIES).unwrap().rows.into_iter().flatten().flatten();
-    let equalities: BTreeSet<u32> = equalities.map(|oid| oid.parse().unwrap()).collect();
+    let mut builtins = Builtins::default();
+    for row in connection.query(BUILTINS).unwrap().rows {
+        let oid = row[1].as_deref().unwrap().parse().unwrap();
+        match &row[2] {
+            None => {
+                builtins.equalities.insert(oid);
+            }
+            Some(name) => {
+                builtins.immutable.insert(oid, name.clone());
+            }
+        }
+    }
     let as_text = |bound: &Bound| {
         let mut text = String::new();
         let mut lines: Vec<String> =
@@ -147,7 +190,7 @@ fn said(connection: &mut Connection) -> BTreeMap<String, String> {
             _ => (0, statement),
         };
         if needs <= major {
-            let said = match read_statement(text, &equalities, &mut Asked(connection)).unwrap() {
+            let said = match read_statement(text, &builtins, &mut Asked(connection)).unwrap() {
                 Ok(bound) => as_text(&bound),
                 Err(reading) => format!("    {reading}\n"),
             };
@@ -186,7 +229,7 @@ fn nothing_stays_and_no_statement_is_executed() {
     ] {
         for strings in ["on", "off"] {
             connection.execute(&format!("SET standard_conforming_strings = {strings}")).unwrap();
-            let _ = read_statement(statement, &BTreeSet::new(), &mut Asked(&mut connection)).unwrap();
+            let _ = read_statement(statement, &Builtins::default(), &mut Asked(&mut connection)).unwrap();
         }
     }
     connection.execute("SET standard_conforming_strings = on").unwrap();
@@ -196,7 +239,7 @@ fn nothing_stays_and_no_statement_is_executed() {
     assert_eq!((numbers.as_deref(), next.as_deref()), (Some("1"), Some("2")));
     // A session that can't create anything has the reason.
     connection.execute("SET default_transaction_read_only = on").unwrap();
-    let read = read_statement("SELECT 1", &BTreeSet::new(), &mut Asked(&mut connection)).unwrap();
+    let read = read_statement("SELECT 1", &Builtins::default(), &mut Asked(&mut connection)).unwrap();
     assert!(read.unwrap_err().to_string().contains("read-only"));
 }
 

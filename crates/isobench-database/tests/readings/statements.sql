@@ -81,3 +81,21 @@ SELECT id FROM doctors WHERE id = $1 -- a comment
 18 UPDATE doctors SET shift = $1 WHERE id = $2 RETURNING old.shift, new.shift
 SELECT nosuch FROM doctors
 DROP TABLE doctors
+SELECT d.id FROM doctors d JOIN log l ON l.doctor = d.id WHERE d.id = $1
+SELECT id FROM doctors d JOIN log l USING (note) WHERE note = $1
+SELECT d.id FROM doctors d LEFT JOIN log l ON l.doctor = d.id AND l.note = $2 WHERE d.shift = $1
+SELECT shift FROM doctors WHERE id = $1 AND id = $2
+SELECT shift FROM doctors WHERE id = $1 + 1 AND shift = 3
+SELECT shift FROM doctors WHERE id = random()
+SELECT note FROM log WHERE note = 'a' || $1 AND doctor = 2
+SELECT id FROM doctors WHERE shift = $1 ORDER BY on_call, id + 1 LIMIT 1 FOR UPDATE
+SELECT id FROM doctors d WHERE EXISTS (SELECT FROM log l WHERE l.doctor = d.id AND l.note = $1)
+SELECT shift, count(*) FROM doctors GROUP BY shift HAVING max(id) > 1 ORDER BY shift
+INSERT INTO doctors VALUES ($1, 3, false), (7, $2, $3)
+INSERT INTO log SELECT v.x, 'n' FROM (VALUES ($1::int)) v(x)
+INSERT INTO log SELECT id, $1 FROM doctors WHERE shift = $2
+UPDATE doctors SET shift = $1, on_call = NOT on_call WHERE id = $2 AND shift = $3
+UPDATE doctors d SET shift = v.s FROM (VALUES ($1::int, $2::int)) v(i, s) WHERE d.id = v.i
+INSERT INTO doctors (id) VALUES ($1) ON CONFLICT (id) WHERE on_call DO NOTHING
+15 MERGE INTO doctors d USING (SELECT $1::int AS i, $2::int AS s) v ON d.id = v.i WHEN MATCHED THEN UPDATE SET shift = v.s WHEN NOT MATCHED THEN INSERT VALUES (v.i, v.s, true)
+15 MERGE INTO doctors d USING log l ON d.id = l.doctor WHEN MATCHED THEN UPDATE SET shift = 1

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use isobench_sql::EQUALITIES;
+use isobench_sql::BUILTINS;
 
 use super::relation::{
     Check, Column, ColumnType, Events, ForeignKey, Inheritance, OnChange, Relation, RelationKind, Triggers,
@@ -356,8 +356,12 @@ impl Catalog {
                 catalog.called.functions.insert(oid(&row, 0), text(&row, 1));
             }
         }
-        for row in query(EQUALITIES)? {
-            catalog.equalities.insert(oid(&row, 0));
+        for row in query(BUILTINS)? {
+            if text(&row, 0) == "=" {
+                catalog.builtins.equalities.insert(oid(&row, 1));
+            } else {
+                catalog.builtins.immutable.insert(oid(&row, 1), text(&row, 2));
+            }
         }
         for row in query(CALLED)? {
             let oids = match text(&row, 0).as_str() {

@@ -5,13 +5,15 @@
 //! earlier, or that aren't waited for, protect nothing by themselves, and are left out; so are those in
 //! statements that do anything else, whose snapshot is older than the lock.
 
+use std::ops::ControlFlow;
+
 use isobench_robustness::Strength;
 use isobench_script::Slot;
 use sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, SelectItem, SetExpr, Statement,
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, SelectItem, SetExpr, Statement, Value,
 };
 
-use super::accesses::computed;
+use super::walk::{Node, walk};
 use super::{Examiner, ident};
 
 /// Functions of which the same arguments give the same result, by which texts become the numbers of locks.
@@ -61,4 +63,48 @@ impl Examiner<'_> {
         }
         Some(AdvisoryLock { key: texts.join(", "), variables, strength })
     }
+}
+
+/// An expression of nothing but operators, casts and calls of these functions, of literals and variables,
+/// so that the same values give the same one: its text with `$1`, `$2`, … in place of the variables, and
+/// these.
+fn computed(examiner: &Examiner<'_>, value: &Expr, functions: &[&str]) -> Option<(String, Vec<Slot>)> {
+    let (mut slots, mut plain) = (Vec::new(), true);
+    let _ = walk(value, &mut |node| {
+        match node {
+            Node::Expr(Expr::Value(literal)) => match &literal.value {
+                Value::Placeholder(name) => match examiner.text.variable(name) {
+                    Some(slot) => slots.push(slot),
+                    None => plain = false,
+                },
+                _ => plain &= !examiner.text.is_partly_variable(literal.span.start),
+            },
+            Node::Expr(
+                Expr::BinaryOp { .. } | Expr::UnaryOp { .. } | Expr::Cast { .. } | Expr::Nested(_),
+            ) => {}
+            Node::Expr(Expr::Function(function)) => {
+                let name = function.name.0.last().and_then(|part| part.as_ident()).map(ident);
+                plain &= name.is_some_and(|name| functions.contains(&name.as_str()));
+            }
+            _ => plain = false,
+        }
+        ControlFlow::Continue(())
+    });
+    let text = || {
+        let mut text = value.to_string();
+        // As `$1`, `$2`, … of the variables in order of the text.
+        let mut number = 0;
+        let mut at = 0;
+        while let Some(found) = text[at..].find('$') {
+            let start = at + found + 1;
+            let digits = text[start..].bytes().take_while(u8::is_ascii_digit).count();
+            if digits > 0 {
+                number += 1;
+                text.replace_range(start..start + digits, &number.to_string());
+            }
+            at = start;
+        }
+        text
+    };
+    plain.then(|| (text(), slots))
 }

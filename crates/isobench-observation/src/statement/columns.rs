@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    AssignmentTarget, Expr, ObjectName, Query, SelectItem, SetExpr, Statement, TableFactor, Update, Visit,
+    AssignmentTarget, Expr, Insert, ObjectName, Query, SelectItem, SetExpr, Statement, TableFactor,
+    TableObject, Update, Visit,
 };
 
 use super::walk::{Node, walk};
@@ -60,6 +61,27 @@ impl Examiner<'_> {
             return None;
         }
         Some(mentions.names.into_iter().filter(|(name, _)| is_column(name)).collect())
+    }
+
+    /// The table of an INSERT that only adds rows to it, whatever is in it.
+    pub(crate) fn only_inserts(&self) -> Option<RelationId> {
+        let statement = self.parse().ok()?;
+        let Statement::Insert(Insert { table: TableObject::TableName(name), on: None, .. }) = &statement
+        else {
+            return None;
+        };
+        let table = self.catalog.root(self.resolved(name)?);
+        let relation = &self.catalog.relations[table];
+        let plain = !relation.rules && !self.catalog.triggers(table).may(|event| event.insert);
+        let mut named = 0;
+        let _ = walk(&statement, &mut |node| {
+            if let Node::Relation(name) = node {
+                let same = self.resolved(name).is_none_or(|other| self.catalog.root(other) == table);
+                named += usize::from(same);
+            }
+            ControlFlow::Continue(())
+        });
+        (plain && named <= 1 && self.uses(&statement).is_some()).then_some(table)
     }
 
     /// The columns of `SELECT * FROM t`, by which it mentions each of a table's.

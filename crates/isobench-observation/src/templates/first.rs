@@ -10,7 +10,7 @@ use isobench_script::Statement as StatementKind;
 use isobench_script::{CommandKind, Script, Slot, Store, Symbols};
 
 use super::{Read, slots_given, touches_rows};
-use crate::catalog::{Catalog, RelationId};
+use crate::catalog::{Catalog, ColumnType, RelationId};
 use crate::statement::{Access, Deed, Known, name_in_sql};
 
 /// The most of a transaction.
@@ -113,10 +113,13 @@ fn selected(
     {
         return None;
     }
-    let value = |place: &usize| match access.equal.get(&relation.columns[*place].name)? {
-        Known::Variable(slot) if !assigned.contains(slot) => Some(format!(":{}", symbols.name(*slot))),
-        Known::Constant(text) => text.parse::<i64>().ok().map(|number| number.to_string()),
-        _ => None,
+    let value = |place: &usize| {
+        let column = &relation.columns[*place];
+        match access.equal.get(&column.name)? {
+            Known::Variable(slot) if !assigned.contains(slot) => Some(format!(":{}", symbols.name(*slot))),
+            Known::Constant(number) if column.kind == ColumnType::Integer => Some(number.clone()),
+            _ => None,
+        }
     };
     let condition = |key: &Vec<usize>| -> Option<String> {
         let of = |place: &usize| {

@@ -3,13 +3,17 @@
 
 use std::collections::BTreeSet;
 
+use isobench_database::Asked;
 use isobench_isolation::Level;
 use isobench_isolation::observed::{Dependence, StatementUse};
-use isobench_observation::{Dark, Flows, SeenStatement, observe, proved_levels, templates};
+use isobench_observation::{Catalog, Dark, Flows, SeenStatement, observe, proved_levels, templates};
+use isobench_pgserver::Server;
+use isobench_pgwire::Connection;
 use isobench_robustness::{Columns, Kind};
 use isobench_script::{Script, Symbols, parse};
 
 use crate::support;
+use crate::workloads::{installed, load};
 
 struct Traced {
     flows: Flows,
@@ -70,11 +74,14 @@ fn untouched(text: &str) -> Vec<Vec<u16>> {
 
 #[test]
 fn levels_below_serializable_have_to_be_proved() {
-    let catalog = support::catalog(150_000);
-    let proved = |text: &str| {
+    let Some((_server, mut connection)) = server("levels_below_serializable_have_to_be_proved") else {
+        return;
+    };
+    let mut proved = |text: &str| {
         let mut symbols = Symbols::new();
-        let script = parse("t.sql", text, &mut symbols).expect("a script");
-        proved_levels(&[script], &symbols, &catalog)
+        let scripts = [parse("t.sql", text, &mut symbols).expect("a script")];
+        let catalog = reading(&mut connection, &scripts);
+        proved_levels(&scripts, &symbols, &catalog)
     };
     let all = [Level::ReadCommitted, Level::RepeatableRead, Level::Serializable];
     assert_eq!(proved("\\set i random(1, 9)\nUPDATE t SET v = v + 1 WHERE id = :i;\n"), all);
@@ -383,12 +390,26 @@ fn columns_for_isobench_alone_count_for_nothing() {
     }
 }
 
+/// A server with the tables of the corpus.
+fn server(test: &str) -> Option<(Server, Connection)> {
+    let (server, mut connection) = installed(test)?;
+    connection.execute(&std::fs::read_to_string(support::corpus().join("schema.sql")).unwrap()).unwrap();
+    Some((server, connection))
+}
+
+/// The catalog of such a server that has read these scripts.
+fn reading(connection: &mut Connection, scripts: &[Script]) -> Catalog {
+    let mut catalog = load(connection);
+    catalog.read_statements(scripts, &mut Asked(connection)).unwrap();
+    catalog
+}
+
 /// The columns that a program reads of table t.
-fn reads(texts: &[&str]) -> String {
+fn reads(texts: &[&str], connection: &mut Connection) -> String {
     let mut symbols = Symbols::new();
     let mut script = |(number, text): (usize, &&str)| parse(&format!("{number}.sql"), text, &mut symbols);
     let scripts: Vec<Script> = texts.iter().enumerate().map(|one| script(one).expect("a script")).collect();
-    let templates = templates(&scripts, &symbols, &support::catalog(150_000), &BTreeSet::new());
+    let templates = templates(&scripts, &symbols, &reading(connection, &scripts), &BTreeSet::new());
     let operations = &templates.programs[0].branches[0].operations;
     let read = operations.iter().find(|operation| operation.kind == Kind::Read && operation.table == "t");
     match &read.unwrap_or_else(|| panic!("{operations:?}")).reads {
@@ -399,8 +420,14 @@ fn reads(texts: &[&str]) -> String {
 
 #[test]
 fn what_only_becomes_variables_that_nothing_uses_is_not_read() {
+    let Some((_server, mut connection)) = server("what_only_becomes_variables_that_nothing_uses_is_not_read")
+    else {
+        return;
+    };
+    let mut reads = |texts: &[&str]| reads(texts, &mut connection);
     let read = "BEGIN;\nSELECT v, price AS p FROM t WHERE id = 1 \\gset\n";
-    let with = |rest: &str| reads(&[&format!("{read}{rest}\nUPDATE t SET name = 'x' WHERE id = 1;\nEND;")]);
+    let mut with =
+        |rest: &str| reads(&[&format!("{read}{rest}\nUPDATE t SET name = 'x' WHERE id = 1;\nEND;")]);
     assert_eq!(with(""), "id");
     assert_eq!(with("\\set n :v + 1"), "id");
     assert_eq!(with("\\set n :v + 1\n\\set m :n\nSELECT :m;"), "id, v");
