@@ -1,32 +1,26 @@
 //! A session that says how its server reads statements.
 
-use isobench_pgwire::{Connection, Error};
+use isobench_pgwire::{Connection, Error, Rows};
 use isobench_sql::Answers;
 
 /// A session that is asked how its server reads statements. It mustn't be in a transaction.
 #[derive(Debug)]
 pub struct Asked<'c>(pub &'c mut Connection);
 
-/// The server's refusal in its own words, or the loss of the session.
-fn refused<T>(answer: Result<T, Error>) -> Result<Result<T, String>, Error> {
-    answer.map(Ok).or_else(|error| match error.server() {
-        Some(server) if !error.is_connection_lost() => Ok(Err(server.message.clone())),
-        _ => Err(error),
-    })
+/// The server's refusals in its own words.
+fn refused<T>(answers: isobench_pgwire::Answers<T>) -> impl Iterator<Item = Result<T, String>> {
+    answers.into_iter().map(|answer| answer.map_err(|error| error.message))
 }
 
 impl Answers for Asked<'_> {
     type Lost = Error;
 
-    fn parameters(&mut self, statement: &str) -> Result<Result<Vec<u32>, String>, Error> {
-        refused(self.0.analyse(statement))
+    fn parameters(&mut self, statements: &[&str]) -> Result<Vec<Result<Vec<u32>, String>>, Error> {
+        Ok(refused(self.0.analyse_all(statements)?).collect())
     }
 
-    fn run_one(&mut self, command: &str) -> Result<Result<(), String>, Error> {
-        refused(self.0.execute_one(command))
-    }
-
-    fn value(&mut self, query: &str) -> Result<Result<Option<String>, String>, Error> {
-        refused(self.0.value(query))
+    fn values(&mut self, groups: &[Vec<String>]) -> Result<Vec<Result<Option<String>, String>>, Error> {
+        let first = |rows: Rows| rows.rows.into_iter().next()?.into_iter().next()?;
+        Ok(refused(self.0.run_groups(groups)?).map(|answer| answer.map(first)).collect())
     }
 }

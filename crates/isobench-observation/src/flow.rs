@@ -16,7 +16,7 @@ use isobench_robustness::Columns;
 use isobench_script::Statement as Kind;
 use isobench_script::{Addend, Amount, CommandKind, Expr, Script, Slot, Sql, Store, Symbols};
 
-use crate::catalog::{Catalog, RelationId, RelationKind, Unobservable};
+use crate::catalog::{Catalog, ColumnType, RelationId, RelationKind, Unobservable};
 use crate::dark::{Dark, Hides};
 use crate::statement::{
     Access, Assigned, Assignment, ColumnName, Counted, Deed, Examiner, Finding, Operand, Passage, Raised,
@@ -606,7 +606,18 @@ impl Walk<'_> {
             from.is_some_and(required)
         };
         let columns = assignments.into_iter().filter(raised).map(|assignment| assignment.column);
-        columns.filter(|column| !self.is_set_by_triggers(passage, column)).chain(own).collect()
+        columns
+            .filter(|column| self.is_integer(passage, column) && !self.is_set_by_triggers(passage, column))
+            .chain(own)
+            .collect()
+    }
+
+    /// True if adding a number to a column's values gives another one, always: to infinity and large numbers of
+    /// floating point it doesn't.
+    fn is_integer(&self, passage: &Passage, column: &str) -> bool {
+        let Some(table) = passage.target else { return false };
+        let relation = &self.catalog.relations[table];
+        relation.column(column).is_some_and(|at| relation.columns[at].kind == ColumnType::Integer)
     }
 
     /// True if triggers may give a column another value than the UPDATE.

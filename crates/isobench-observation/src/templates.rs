@@ -13,6 +13,8 @@
 
 mod first;
 mod repeated;
+mod unguarded;
+mod variables;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -31,12 +33,17 @@ use crate::tokens::{Placed, Text};
 
 pub use first::FirstLock;
 use repeated::repeated;
+use unguarded::Unguarded;
+use variables::Variables;
 
 /// The name of what advisory locks lock, in place of a table's.
 const ADVISORY_LOCKS: &str = "advisory locks";
 
 /// The name of all tables that no script names, for statements that may read and write anything.
 const OTHER_TABLES: &str = "other tables";
+
+/// The types of integers, by OID (`pg_type.dat`).
+const INTEGERS: [u32; 3] = [20, 21, 23];
 
 /// The most ways through a script that are distinguished. A script with more reads and writes anything.
 const MOST_BRANCHES: usize = 96;
@@ -134,6 +141,8 @@ pub fn templates(
                     chains: false,
                     finds: matches!(sql.store, Store::Gset { .. }) && place + 1 == sql.statements.len(),
                     gives: None,
+                    integers: None,
+                    unguarded: Unguarded::default(),
                     fixes: BTreeMap::new(),
                     lock_within: None,
                     constants: BTreeSet::new(),
@@ -169,12 +178,15 @@ pub fn templates(
         read.push(commands);
     }
     renamed(&mut read);
+    let variables = Variables::of(scripts, symbols, catalog, &read);
+    variables.settle_all(&mut read, catalog);
     let reasons = read.iter().flatten().flatten().filter(|read| touches_rows(read.kind, &read.text));
     for (statement, read) in found.statements.iter_mut().zip(reasons) {
         statement.unknown = read.accesses.as_ref().err().cloned();
     }
     wait_for_adjusted(&mut found.statements, &numbers, &flows);
     let all = touched(&mut read);
+    unguarded::note(&mut read, catalog);
     change_versions(&mut read);
     let freed = Freed::of(read.iter().flatten().flatten());
     let changing = Changing::of(read.iter().flatten().flatten());
@@ -198,6 +210,7 @@ pub fn templates(
             changing: &changing,
             freed: &freed,
             versions: &versions,
+            variables: &variables,
             absent,
             skipped: repeated.into_keys().collect(),
         };
@@ -242,6 +255,11 @@ struct Read {
     chains: bool,
     /// The columns of its result, if they are known.
     gives: Option<Vec<Stored>>,
+    /// The columns of its result with the names that become variables; true of integers. `None` if they aren't
+    /// known.
+    integers: Option<BTreeMap<String, bool>>,
+    /// What it does with data that no level guards.
+    unguarded: Unguarded,
     /// The columns that it certainly raises, if it is an UPDATE.
     raises: BTreeSet<String>,
 }
@@ -282,6 +300,13 @@ impl Read {
             }
             self.accesses = accesses.map(|accesses| flows.narrowed(number, accesses));
             self.locks = examiner.advisory_locks();
+        }
+        if let Ok(bound) = catalog.reading(text.written(range)) {
+            let integer = |oid: &Option<u32>| oid.is_some_and(|oid| INTEGERS.contains(&oid));
+            self.integers =
+                Some(bound.outputs.iter().map(|(name, of)| (name.clone(), integer(of))).collect());
+            let names = bound.functions.iter().filter_map(|oid| catalog.called.functions.get(oid));
+            self.unguarded = Unguarded::of_functions(names.map(String::as_str));
         }
         let accesses = self.accesses.as_deref().unwrap_or_default();
         let known = |given: Given| Stored {
@@ -566,6 +591,7 @@ struct Walk<'a> {
     changing: &'a Changing,
     freed: &'a Freed,
     versions: &'a Versions,
+    variables: &'a Variables,
     absent: &'a BTreeSet<String>,
     /// Commands that are left out, because the same were executed before and will be once more.
     skipped: BTreeSet<usize>,
@@ -630,7 +656,11 @@ impl Walk<'_> {
                                 way.values.insert(*slot, Term::Constant(number.to_string()));
                             }
                             (None, None) => {
-                                let above = expr.above().map(|other| way.value(other, self.symbols));
+                                let integers = |other: &Slot| {
+                                    self.variables.is_integer(*other) && self.variables.is_integer(*slot)
+                                };
+                                let above = expr.above().filter(integers);
+                                let above = above.map(|other| way.value(other, self.symbols));
                                 way.assign(*slot, self.symbols);
                                 let own = way.value(*slot, self.symbols);
                                 if let (Some(Term::Variable(lower)), Term::Variable(own)) = (above, own) {
@@ -844,6 +874,7 @@ impl Walk<'_> {
                         ways.into_iter().flat_map(|way| self.access(way, access, found, &read.at)).collect();
                 }
                 for way in &mut ways {
+                    way.operations.extend(read.unguarded.operations(&read.at, way.statement + 1));
                     way.statement += 2;
                 }
             }
@@ -1062,6 +1093,13 @@ impl Way {
                 self.count_idle();
                 let undone = self.operations.split_off(from);
                 self.operations.extend(undone.into_iter().filter_map(rolled_back));
+                // Later ones are gone, and this one stays.
+                self.savepoints.truncate(place.map_or(0, |place| place + 1));
+            }
+            Mark::Release => {
+                if let Some(place) = self.savepoints.iter().rposition(|(own, _)| own == name) {
+                    self.savepoints.truncate(place);
+                }
             }
         }
     }

@@ -20,8 +20,14 @@ use crate::{CancelToken, Error, Established, FrameBuffer, Host, ServerError, Tra
 /// queries have some kilobytes.
 const ANSWER_LIMIT: usize = 64 << 20;
 
+/// The number of bytes after which replies are read before more is sent: systems keep more for a receiver.
+const MOST_UNANSWERED: usize = 32 * 1024;
+
 /// The number of bytes of COPY data that are collected before sending.
 const COPY_CHUNK: usize = 128 * 1024;
+
+/// A server's answers to several requests: each one's result, or its refusal.
+pub type Answers<T> = Vec<Result<T, Box<ServerError>>>;
 
 /// A blocking connection for administrative work, in the simple protocol.
 ///
@@ -113,20 +119,75 @@ impl Connection {
         Ok(self.complete(Answer::of_extended())?.types)
     }
 
-    /// Runs a text that has to be one statement without parameters: the server refuses several, however
-    /// they are hidden (PostgreSQL manual, "Extended Query"). Rows are ignored.
+    /// Lets the server analyse statements as [`Self::analyse`] does, all in one round trip. The inner results are
+    /// the server's.
     ///
     /// # Errors
     ///
-    /// The server's, or the loss of the connection.
-    pub fn execute_one(&mut self, sql: &str) -> Result<(), Error> {
+    /// The loss of the connection.
+    pub fn analyse_all(&mut self, statements: &[&str]) -> Result<Answers<Vec<u32>>, Error> {
+        let analyse = |out: &mut Vec<u8>, statement: &&str| {
+            frontend::parse(out, "", statement);
+            frontend::describe_statement(out, "");
+        };
+        let answers = self.each_synchronised(statements, analyse)?;
+        Ok(answers
+            .into_iter()
+            .map(|answer| answer.error.map_or(Ok(answer.types), |error| Err(Box::new(error))))
+            .collect())
+    }
+
+    /// Runs groups of texts, all in one round trip. Each text has to be one statement without parameters: the server
+    /// refuses several, however they are hidden (PostgreSQL manual, "Extended Query"). After an error the rest of
+    /// its group is left out. The inner results are the rows of a group's last statement, or the server's error.
+    ///
+    /// # Errors
+    ///
+    /// The loss of the connection.
+    pub fn run_groups(&mut self, groups: &[Vec<String>]) -> Result<Answers<Rows>, Error> {
+        let run = |out: &mut Vec<u8>, group: &Vec<String>| {
+            for statement in group {
+                frontend::parse(out, "", statement);
+                let mark = frontend::begin_bind(out, "", 0);
+                frontend::finish_bind(out, mark);
+                frontend::execute(out);
+            }
+        };
+        let answers = self.each_synchronised(groups, run)?;
+        Ok(answers
+            .into_iter()
+            .map(|answer| answer.error.map_or(Ok(answer.rows), |error| Err(Box::new(error))))
+            .collect())
+    }
+
+    /// Sends the messages of each part and Sync after it, and reads all replies.
+    fn each_synchronised<T>(
+        &mut self,
+        parts: &[T],
+        write: impl Fn(&mut Vec<u8>, &T),
+    ) -> Result<Vec<Answer>, Error> {
+        let deadline = &self.deadline();
+        let mut answers = Vec::new();
+        let mut sent = 0;
         self.out.clear();
-        frontend::parse(&mut self.out, "", sql);
-        let mark = frontend::begin_bind(&mut self.out, "", 0);
-        frontend::finish_bind(&mut self.out, mark);
-        frontend::execute(&mut self.out);
-        frontend::sync(&mut self.out);
-        self.complete(Answer::of_extended()).map(drop)
+        while answers.len() < parts.len() {
+            // The server may not read on until its replies are read.
+            while self.out.len() < MOST_UNANSWERED && sent < parts.len() {
+                write(&mut self.out, &parts[sent]);
+                frontend::sync(&mut self.out);
+                sent += 1;
+            }
+            self.flush(deadline)?;
+            while answers.len() < sent {
+                let mut answer = Answer::of_extended();
+                while self.receive(&mut answer, deadline)? == Next::CopyIn {
+                    self.refuse_copy(deadline)?;
+                }
+                answers.push(answer);
+            }
+        }
+        self.patience.took(deadline.elapsed());
+        Ok(answers)
     }
 
     /// Runs COPY … FROM STDIN; `fill` appends rows in COPY's text format until it returns false.

@@ -15,6 +15,8 @@ pub struct Bound {
     pub functions: BTreeSet<u32>,
     /// The operators of which the tree has no function, by OID: those of sorting, grouping and rows.
     pub operators: BTreeSet<u32>,
+    /// The columns of its result: their names, and their types by OID as far as they are known.
+    pub outputs: Vec<(String, Option<u32>)>,
     /// The types of its parameters and constants, and those to which it converts values by their text or as a
     /// domain, by OID.
     pub types: BTreeSet<u32>,
@@ -54,6 +56,8 @@ pub struct BoundRelation {
     pub deletes: bool,
     /// It is the target of a MERGE.
     pub merges: bool,
+    /// `ONLY`: tables that inherit from it, and its partitions, aren't looked at. So it is in an INSERT.
+    pub only: bool,
     /// True if its alias has other names for its columns, as in `t AS a (x, y)`.
     pub renamed: bool,
     /// The statement itself names it, or a part of its UNION: no part that may not be executed.

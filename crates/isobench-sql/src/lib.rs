@@ -34,5 +34,5 @@ mod values;
 
 pub use bound::{Bound, BoundRelation, FoundRows, Gap, LockStrength, RowLock, Wait};
 pub use node::NodeError;
-pub use server::{Answers, BUILTINS, Reading, read_statement};
+pub use server::{Answers, BUILTINS, Reading, read_statements};
 pub use values::{Builtins, Value};

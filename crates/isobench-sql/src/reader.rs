@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::bound::{Bound, BoundRelation, Gap, LockStrength, RowLock, Wait, field, number, objects, oid};
 use crate::conditions::{found_rows, is_unlimited};
 use crate::node::{Node, Object};
-use crate::values::{Builtins, Scope, Value, targets};
+use crate::values::{Builtins, Scope, Value, outputs, targets};
 
 /// The nodes that only have values and further nodes in them.
 const PLAIN: [&str; 74] = [
@@ -120,6 +120,8 @@ impl Reader<'_> {
     pub(crate) fn read(query: &Object, builtins: &Builtins) -> Result<Bound, Gap> {
         let mut reader = Reader { bound: Bound::default(), builtins, top: true, united: false };
         reader.query(query)?;
+        let list = if number(query, "commandType")? == 1 { "targetList" } else { "returningList" };
+        reader.bound.outputs = outputs(query, list)?;
         Ok(reader.bound)
     }
 
@@ -252,6 +254,10 @@ fn write(
         3 => {
             relation.inserts = true;
             (relation.rows, relation.lists_rows) = rows(query, scope)?;
+            // OVERRIDING USER VALUE: an identity column has another value than the one given.
+            if number(query, "override")? == 1 {
+                relation.rows.iter_mut().for_each(BTreeMap::clear);
+            }
             if let Some(conflict) = conflict {
                 relation.arbiter = arbiter(conflict)?;
                 relation.arbiter_is_partial = *field(conflict, "arbiterWhere")? != Node::Null;
@@ -385,6 +391,7 @@ fn relation(entry: &Object, permissions: &[&Object]) -> Result<Option<BoundRelat
     Ok(Some(BoundRelation {
         oid,
         renamed,
+        only: field(entry, "inh")?.token() == Some("false"),
         read: self::columns(columns, "selectedCols")?,
         inserted: self::columns(columns, "insertedCols")?,
         updated: self::columns(columns, "updatedCols")?,

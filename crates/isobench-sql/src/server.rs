@@ -10,29 +10,24 @@
 use crate::bound::{Bound, Gap};
 use crate::values::Builtins;
 
-/// What is asked of a server, in one session. The outer result is the loss of the session, the inner one the
-/// server's refusal in its own words.
+/// What is asked of a server, in one session that isn't in a transaction. The outer result is the loss of the session,
+/// the inner ones the server's refusals in its own words.
 pub trait Answers {
     /// The loss of the session.
     type Lost;
 
-    /// The types of a statement's parameters, by OID, by Parse and Describe.
+    /// The types of the parameters of each statement, by OID, by Parse and Describe.
     ///
     /// # Errors
     /// The session is lost.
-    fn parameters(&mut self, statement: &str) -> Result<Result<Vec<u32>, String>, Self::Lost>;
+    fn parameters(&mut self, statements: &[&str]) -> Result<Vec<Result<Vec<u32>, String>>, Self::Lost>;
 
-    /// Runs a text that the server must refuse if it is more than one command.
+    /// Runs groups of texts and returns the first value of each group's result. The server must refuse a text that
+    /// is more than one command. After an error the rest of its group is left out.
     ///
     /// # Errors
     /// The session is lost.
-    fn run_one(&mut self, command: &str) -> Result<Result<(), String>, Self::Lost>;
-
-    /// The first value of a query of isobench's own.
-    ///
-    /// # Errors
-    /// The session is lost.
-    fn value(&mut self, query: &str) -> Result<Result<Option<String>, String>, Self::Lost>;
+    fn values(&mut self, groups: &[Vec<String>]) -> Result<Vec<Result<Option<String>, String>>, Self::Lost>;
 }
 
 /// A statement as the server reads it, or why that isn't known.
@@ -46,13 +41,14 @@ pub enum Reading {
     Gap(#[from] Gap),
 }
 
-/// The query for [`Builtins`]: each row has `=`, an operator and nothing, or `()`, a function and its name. A user's
-/// function may be called immutable although it reads tables, so only the server's own count.
+/// The query for [`Builtins`]: each row has `=`, an operator and nothing; `()`, a function and its name; or `::`, a type
+/// and its name. A user's function may be called immutable although it reads tables, so only the server's own count.
 pub const BUILTINS: &str = "SELECT '=', amopopr, NULL::pg_catalog.text FROM pg_catalog.pg_amop \
          WHERE amopmethod = 403 AND amopstrategy = 3 \
      UNION ALL SELECT '()', p.oid, coalesce((SELECT min(o.oprname::pg_catalog.text) \
          FROM pg_catalog.pg_operator o WHERE o.oprcode = p.oid AND o.oid < 16384), p.proname::pg_catalog.text) \
-         FROM pg_catalog.pg_proc p WHERE p.provolatile = 'i' AND p.prokind = 'f' AND p.oid < 16384";
+         FROM pg_catalog.pg_proc p WHERE p.provolatile = 'i' AND p.prokind = 'f' AND p.oid < 16384 \
+     UNION ALL SELECT '::', oid, pg_catalog.format_type(oid, NULL) FROM pg_catalog.pg_type";
 
 /// The tree of the function that this transaction has made.
 const TREE: &str = "SELECT p.prosqlbody::pg_catalog.text FROM pg_catalog.pg_proc p \
@@ -65,90 +61,78 @@ const SCHEMAS: [&str; 2] = ["pg_temp.", ""];
 /// The most parameters of a statement that are looked for if the server doesn't infer their types.
 const MOST_PARAMETERS: usize = 100;
 
-/// Reads a statement with parameters `$1`, `$2`, … as the server does. The session mustn't be in a transaction.
-/// `builtins` are the answer to [`BUILTINS`].
+/// Reads statements with parameters `$1`, `$2`, … as the server does, in two round trips for most. `builtins` are the
+/// answer to [`BUILTINS`].
 ///
 /// # Errors
 /// The session is lost.
-pub fn read_statement<A: Answers>(
-    statement: &str,
+pub fn read_statements<A: Answers>(
+    statements: &[&str],
     builtins: &Builtins,
     server: &mut A,
-) -> Result<Result<Bound, Reading>, A::Lost> {
-    let refused = match server.parameters(statement)? {
-        Ok(types) => match tree(statement, &types, server)? {
-            Ok(tree) => return Ok(Bound::read(&tree, builtins).map_err(Reading::Gap)),
-            Err(why) => why,
-        },
-        Err(why) => why,
-    };
-    let count = (1..=MOST_PARAMETERS).take_while(|number| statement.contains(&format!("${number}"))).count();
-    if count > 0
-        && let Ok(tree) = tree(statement, &vec![INTEGER; count], server)?
-    {
-        return Ok(Bound::read(&tree, builtins).map_err(Reading::Gap));
+) -> Result<Vec<Result<Bound, Reading>>, A::Lost> {
+    let types = server.parameters(statements)?;
+    let mut found: Vec<Result<Bound, Reading>> = Vec::new();
+    // Those that are still asked about, with the types of their parameters.
+    let mut asked: Vec<(usize, Vec<u32>)> = Vec::new();
+    let mut integers: Vec<(usize, Vec<u32>)> = Vec::new();
+    for (at, (statement, types)) in statements.iter().zip(types).enumerate() {
+        let parameters =
+            (1..=MOST_PARAMETERS).take_while(|number| statement.contains(&format!("${number}"))).count();
+        if parameters > 0 {
+            integers.push((at, vec![INTEGER; parameters]));
+        }
+        match types {
+            Ok(types) => {
+                asked.push((at, types));
+                found.push(Err(Reading::Refused(String::new())));
+            }
+            Err(why) => found.push(Err(Reading::Refused(why))),
+        }
     }
-    Ok(Err(Reading::Refused(refused)))
+    let is_refused =
+        |found: &[Result<Bound, Reading>], at: usize| matches!(found[at], Err(Reading::Refused(_)));
+    for (round, schema) in
+        [(&asked, SCHEMAS[0]), (&asked, SCHEMAS[1]), (&integers, SCHEMAS[0]), (&integers, SCHEMAS[1])]
+    {
+        let left: Vec<&(usize, Vec<u32>)> = round.iter().filter(|(at, _)| is_refused(&found, *at)).collect();
+        let groups = left.iter().flat_map(|(at, types)| groups(statements[*at], types, schema, builtins));
+        let groups: Vec<Vec<String>> = groups.collect();
+        if groups.is_empty() {
+            continue;
+        }
+        let answers = server.values(&groups)?;
+        for ((at, _), answer) in left.into_iter().zip(answers.chunks(2)) {
+            match answer {
+                // In a transaction that isn't over no other answer counts.
+                [_, Err(why)] | [Err(why), _] => {
+                    if let Err(Reading::Refused(first)) = &mut found[*at]
+                        && first.is_empty()
+                    {
+                        first.clone_from(why);
+                    }
+                }
+                [Ok(Some(tree)), Ok(_)] => {
+                    found[*at] = Bound::read(tree, builtins).map_err(Reading::Gap);
+                }
+                _ => found[*at] = Err(Reading::Refused("the function has no tree".to_owned())),
+            }
+        }
+    }
+    Ok(found)
 }
 
 /// The OID of `integer` (`pg_type.dat`).
 const INTEGER: u32 = 23;
 
-fn tree<A: Answers>(
-    statement: &str,
-    types: &[u32],
-    server: &mut A,
-) -> Result<Result<String, String>, A::Lost> {
-    let names = match type_names(types, server)? {
-        Ok(names) => names,
-        Err(why) => return Ok(Err(why)),
-    };
-    let mut refused = None;
-    for schema in SCHEMAS {
-        match made_in(schema, statement, &names, server)? {
-            Ok(tree) => return Ok(Ok(tree)),
-            Err(why) => drop(refused.get_or_insert(why)),
-        }
-    }
-    Ok(Err(refused.unwrap_or_default()))
-}
-
-/// The names of types, as a function's parameters have them.
-fn type_names<A: Answers>(types: &[u32], server: &mut A) -> Result<Result<String, String>, A::Lost> {
-    if types.is_empty() {
-        return Ok(Ok(String::new()));
-    }
-    let list: Vec<String> = types.iter().map(u32::to_string).collect();
-    let names = format!(
-        "SELECT pg_catalog.string_agg(pg_catalog.format_type(t.oid, NULL), ', ' ORDER BY t.place) \
-         FROM pg_catalog.unnest(ARRAY[{}]::pg_catalog.oid[]) WITH ORDINALITY AS t(oid, place)",
-        list.join(", ")
-    );
-    Ok(server.value(&names)?.map(Option::unwrap_or_default))
-}
-
-/// The tree of a function in a schema, in a transaction that is rolled back.
-fn made_in<A: Answers>(
-    schema: &str,
-    statement: &str,
-    types: &str,
-    server: &mut A,
-) -> Result<Result<String, String>, A::Lost> {
-    if let Err(why) = server.run_one("BEGIN")? {
-        return Ok(Err(why));
-    }
+/// The commands that make a function of a statement and return its tree, and those that roll this back.
+fn groups(statement: &str, types: &[u32], schema: &str, builtins: &Builtins) -> [Vec<String>; 2] {
+    let name = |oid: &u32| builtins.types.get(oid).cloned().unwrap_or_else(|| format!("type {oid}"));
+    let types = types.iter().map(name).collect::<Vec<_>>().join(", ");
     // A comment at the end of the statement ends with its line.
     let command = format!(
         "CREATE FUNCTION {schema}isobench_reads({types}) RETURNS pg_catalog.void LANGUAGE sql \
          BEGIN ATOMIC {statement}\n; END"
     );
-    let tree = match server.run_one(&command)? {
-        Ok(()) => server.value(TREE)?,
-        Err(why) => Err(why),
-    };
-    Ok(match (server.run_one("ROLLBACK")?, tree) {
-        (Err(why), _) | (Ok(()), Err(why)) => Err(why),
-        (Ok(()), Ok(Some(tree))) => Ok(tree),
-        (Ok(()), Ok(None)) => Err("the function has no tree".to_owned()),
-    })
+    [vec!["BEGIN".to_owned(), command, TREE.to_owned()], vec!["ROLLBACK".to_owned()]]
 }

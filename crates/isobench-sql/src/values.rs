@@ -32,7 +32,7 @@ pub enum Value {
     },
 }
 
-/// The server's own functions and operators as far as their meaning matters, by OID.
+/// The server's own functions and operators as far as their meaning matters, and all types, by OID.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Builtins {
     /// The operators that mean equality: those of B-trees (PostgreSQL manual, "Index Methods and Operator
@@ -41,6 +41,8 @@ pub struct Builtins {
     /// The functions that give the same for the same arguments (PostgreSQL manual, "Function Volatility
     /// Categories"), with their names or those of their operators.
     pub immutable: BTreeMap<u32, String>,
+    /// The names of all types.
+    pub types: BTreeMap<u32, String>,
 }
 
 /// Casts between types of integers, which keep the value or fail (`pg_proc.dat`).
@@ -295,6 +297,38 @@ pub(crate) fn targets<'o>(query: &'o Object, list: &'static str) -> Result<Vec<(
         }
     }
     Ok(found)
+}
+
+/// The names of a list of targets, and the types of their values.
+pub(crate) fn outputs(query: &Object, list: &'static str) -> Result<Vec<(String, Option<u32>)>, Gap> {
+    let mut found = Vec::new();
+    for target in objects(query, list)? {
+        if field(target, "resjunk")?.token() == Some("false") {
+            let name = field(target, "resname")?.token().unwrap_or("?column?").to_owned();
+            found.push((name, type_of(field(target, "expr")?)));
+        }
+    }
+    Ok(found)
+}
+
+/// The type of an expression's value, by OID, if the node says it.
+fn type_of(expression: &Node) -> Option<u32> {
+    let object = expression.object()?;
+    let name = match object.name.as_str() {
+        "VAR" => "vartype",
+        "CONST" => "consttype",
+        "PARAM" => "paramtype",
+        "AGGREF" => "aggtype",
+        "WINDOWFUNC" => "wintype",
+        "FUNCEXPR" => "funcresulttype",
+        "OPEXPR" => "opresulttype",
+        "RELABELTYPE" | "COERCEVIAIO" | "COERCETODOMAIN" => "resulttype",
+        "CASE" | "CASEEXPR" => "casetype",
+        "COALESCE" | "COALESCEEXPR" => "coalescetype",
+        "MINMAX" | "MINMAXEXPR" => "minmaxtype",
+        _ => return None,
+    };
+    oid(object, name).ok()
 }
 
 /// The number of a parameter of the statement; `None` if it is one of the server's own.

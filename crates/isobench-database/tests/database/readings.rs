@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use isobench_database::Asked;
 use isobench_pgserver::{Server, ServerError, ServerOptions};
 use isobench_pgwire::{ConnectOptions, Connection, Host};
-use isobench_sql::{BUILTINS, Bound, BoundRelation, Builtins, Value, Wait, read_statement};
+use isobench_sql::{BUILTINS, Bound, BoundRelation, Builtins, Value, Wait, read_statements};
 use isobench_testkit::golden::expect;
 use isobench_testkit::installed::{postgresql_programs, skip};
 
@@ -157,8 +157,11 @@ fn said(connection: &mut Connection) -> BTreeMap<String, String> {
             None => {
                 builtins.equalities.insert(oid);
             }
-            Some(name) => {
+            Some(name) if row[0].as_deref() == Some("()") => {
                 builtins.immutable.insert(oid, name.clone());
+            }
+            Some(name) => {
+                builtins.types.insert(oid, name.clone());
             }
         }
     }
@@ -183,19 +186,22 @@ fn said(connection: &mut Connection) -> BTreeMap<String, String> {
         text
     };
     let statements = std::fs::read_to_string(corpus("statements.sql")).unwrap();
-    let mut found = BTreeMap::new();
-    for statement in statements.lines() {
-        let (needs, text) = match statement.split_once(' ') {
-            Some((number, text)) if number.parse::<u32>().is_ok() => (number.parse().unwrap(), text),
-            _ => (0, statement),
-        };
-        if needs <= major {
-            let said = match read_statement(text, &builtins, &mut Asked(connection)).unwrap() {
-                Ok(bound) => as_text(&bound),
-                Err(reading) => format!("    {reading}\n"),
-            };
-            found.insert(statement.to_owned(), said);
+    let known = statements.lines().filter_map(|statement| match statement.split_once(' ') {
+        Some((number, text)) if number.parse::<u32>().is_ok() => {
+            (number.parse::<u32>().unwrap() <= major).then_some((statement, text))
         }
+        _ => Some((statement, statement)),
+    });
+    let (statements, texts): (Vec<&str>, Vec<&str>) = known.unzip();
+    let mut found = BTreeMap::new();
+    for (statement, read) in
+        statements.into_iter().zip(read_statements(&texts, &builtins, &mut Asked(connection)).unwrap())
+    {
+        let said = match read {
+            Ok(bound) => as_text(&bound),
+            Err(reading) => format!("    {reading}\n"),
+        };
+        found.insert(statement.to_owned(), said);
     }
     found
 }
@@ -229,7 +235,9 @@ fn nothing_stays_and_no_statement_is_executed() {
     ] {
         for strings in ["on", "off"] {
             connection.execute(&format!("SET standard_conforming_strings = {strings}")).unwrap();
-            let _ = read_statement(statement, &Builtins::default(), &mut Asked(&mut connection)).unwrap();
+            let asked = [statement, "SELECT 1", statement];
+            let read = read_statements(&asked, &Builtins::default(), &mut Asked(&mut connection)).unwrap();
+            assert!(read[1].is_ok(), "{statement}: {read:?}");
         }
     }
     connection.execute("SET standard_conforming_strings = on").unwrap();
@@ -239,8 +247,8 @@ fn nothing_stays_and_no_statement_is_executed() {
     assert_eq!((numbers.as_deref(), next.as_deref()), (Some("1"), Some("2")));
     // A session that can't create anything has the reason.
     connection.execute("SET default_transaction_read_only = on").unwrap();
-    let read = read_statement("SELECT 1", &Builtins::default(), &mut Asked(&mut connection)).unwrap();
-    assert!(read.unwrap_err().to_string().contains("read-only"));
+    let read = read_statements(&["SELECT 1"], &Builtins::default(), &mut Asked(&mut connection)).unwrap();
+    assert!(read[0].as_ref().unwrap_err().to_string().contains("read-only"));
 }
 
 /// The golden file is that of version 18, which knows all statements.

@@ -357,10 +357,13 @@ impl Catalog {
             }
         }
         for row in query(BUILTINS)? {
-            if text(&row, 0) == "=" {
-                catalog.builtins.equalities.insert(oid(&row, 1));
-            } else {
-                catalog.builtins.immutable.insert(oid(&row, 1), text(&row, 2));
+            let (oid, builtins) = (oid(&row, 1), &mut catalog.builtins);
+            match text(&row, 0).as_str() {
+                "=" => {
+                    builtins.equalities.insert(oid);
+                }
+                "()" => drop(builtins.immutable.insert(oid, text(&row, 2))),
+                _ => drop(builtins.types.insert(oid, text(&row, 2))),
             }
         }
         for row in query(CALLED)? {

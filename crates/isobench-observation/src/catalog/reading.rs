@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use isobench_script::{CommandKind, Script};
-use isobench_sql::{Answers, Bound, BoundRelation, read_statement};
+use isobench_sql::{Answers, Bound, BoundRelation, read_statements};
 
 use super::{Catalog, Inheritance, RelationId, RelationKind};
 use crate::statement_places;
@@ -31,18 +31,17 @@ impl Catalog {
         scripts: impl IntoIterator<Item = &'s Script>,
         server: &mut A,
     ) -> Result<(), A::Lost> {
-        for script in scripts {
-            for command in &script.commands {
-                let CommandKind::Sql(sql) = &command.kind else { continue };
-                for place in statement_places(sql) {
-                    let text = &sql.parameterized[place];
-                    if !self.readings.contains_key(text) {
-                        let reading = read_statement(text, &self.builtins, server)?;
-                        self.readings.insert(text.to_owned(), reading);
-                    }
+        let mut texts: Vec<&str> = Vec::new();
+        for command in scripts.into_iter().flat_map(|script| &script.commands) {
+            let CommandKind::Sql(sql) = &command.kind else { continue };
+            for text in statement_places(sql).into_iter().map(|place| &sql.parameterized[place]) {
+                if !self.readings.contains_key(text) && !texts.contains(&text) {
+                    texts.push(text);
                 }
             }
         }
+        let readings = read_statements(&texts, &self.builtins, server)?;
+        self.readings.extend(texts.into_iter().map(str::to_owned).zip(readings));
         Ok(())
     }
 

@@ -172,15 +172,22 @@ impl Accesses<'_, '_> {
         let found = &bound.found;
         let mut tested = self.names(id, &found.tested);
         let mut equal = BTreeMap::new();
+        let table = self.catalog.root(id);
+        // The row that is meant may lie in another partition, or in a table that inherits.
+        let relation = &self.catalog.relations[id];
+        let has_parts = relation.has_children() || relation.kind == RelationKind::Partitioned;
+        let everywhere = id == table && !(bound.only && has_parts);
+        let mut certain = found.exactly && everywhere;
         for (number, value) in &found.equal {
-            let Some(name) = self.catalog.column_name(id, *number) else { continue };
-            match self.operand(id, *number, value) {
-                Some(value) => drop(equal.insert(name, value)),
-                None => drop(tested.insert(name)),
+            match (self.catalog.column_name(id, *number), self.operand(id, *number, value)) {
+                (Some(name), Some(value)) => drop(equal.insert(name, value)),
+                (name, _) => {
+                    tested.extend(name);
+                    certain = false;
+                }
             }
         }
-        let certain = found.exactly && tested.is_empty();
-        let (table, reads) = (self.catalog.root(id), self.columns(id, &bound.read));
+        let reads = self.columns(id, &bound.read);
         Access { equal, tested, reads, certain, in_result: bound.in_result, ..of(table, Deed::Read) }
     }
 
@@ -240,7 +247,7 @@ impl Accesses<'_, '_> {
         self.read_before(id, bound, &access);
         let mut values = self.values(id, &bound.set);
         values.retain(|column, _| !triggers.on_update.contains(column));
-        self.parents(access.table, &values, Some(&set), false);
+        self.parents((id, access.table), &values, Some(&set), false);
         self.children(access.table, &access.equal, Some(&set))?;
         let stays = access.equal.iter().filter(|(column, _)| !set.contains(*column));
         let after: BTreeMap<String, Operand> =
@@ -309,7 +316,7 @@ impl Accesses<'_, '_> {
                 let read = read_by_triggers(&triggers, self.columns(id, &bound.read));
                 self.read_by_checks(table, &set, read)
             };
-            self.parents(table, &BTreeMap::new(), Some(&set), false);
+            self.parents((id, table), &BTreeMap::new(), Some(&set), false);
             self.children(table, &BTreeMap::new(), Some(&set))?;
             self.unique(table, &BTreeMap::new(), Some(&set));
             writes = Columns::These(set);
@@ -319,7 +326,7 @@ impl Accesses<'_, '_> {
         for row in &bound.rows {
             let mut equal = self.values(id, row);
             equal.retain(|column, _| !triggers.on_insert.contains(column));
-            self.parents(table, &equal, None, certain);
+            self.parents((id, table), &equal, None, certain);
             self.unique_of_new(table, &equal, &given);
             let access = Access { writes: writes.clone(), reads: reads.clone(), equal, ..of(table, deed) };
             self.found.push(Access { certain, ..access });
@@ -404,10 +411,11 @@ impl Accesses<'_, '_> {
         }
     }
 
-    /// The locks by which foreign keys of a row that is written hold on to other rows.
+    /// The locks by which foreign keys of a row that is written hold on to other rows. The row is written by the
+    /// name of a relation, and lies in a table or below.
     fn parents(
         &mut self,
-        table: RelationId,
+        (named, table): (RelationId, RelationId),
         values: &BTreeMap<String, Operand>,
         set: Option<&BTreeSet<String>>,
         certain: bool,
@@ -422,8 +430,13 @@ impl Accesses<'_, '_> {
             let pairs = key.referenced_columns.iter().zip(&key.columns);
             let equal: BTreeMap<String, Operand> =
                 pairs.filter_map(|(parent, own)| Some((parent.clone(), values.get(own)?.clone()))).collect();
+            // Tables that inherit don't inherit foreign keys, and a partition may have one that others don't have.
+            let own = catalog.resolve(Some(&key.table.0), &key.table.1);
+            let partitioned = catalog.relations[table].kind == RelationKind::Partitioned;
+            let has_it = own == Some(named) && !catalog.relations[named].has_children()
+                || own == Some(table) && partitioned;
             // NULLs aren't checked.
-            let certain = certain && key.valid && equal.len() == key.columns.len();
+            let certain = certain && has_it && key.valid && equal.len() == key.columns.len();
             let reads = Columns::These(key.referenced_columns.iter().cloned().collect());
             let deferrable = key.deferrable;
             self.found.push(Access { equal, reads, certain, deferrable, ..of(referenced, Deed::Refer) });
@@ -480,7 +493,9 @@ impl Accesses<'_, '_> {
 
     /// Columns by their numbers: all, if one isn't known or is the whole row.
     fn columns(&self, id: RelationId, numbers: &BTreeSet<i32>) -> Columns {
-        let names = numbers.iter().filter(|number| **number != TABLE_OID);
+        // An UPDATE may move a row from one partition to another, and otherwise never to another table.
+        let moves = self.catalog.relations[self.catalog.root(id)].kind == RelationKind::Partitioned;
+        let names = numbers.iter().filter(|number| moves || **number != TABLE_OID);
         let names: Option<BTreeSet<String>> =
             names.map(|number| self.catalog.column_name(id, *number)).collect();
         names.map_or(Columns::All, Columns::These)
@@ -556,7 +571,7 @@ const TEXT: u32 = 25;
 const BPCHAR: u32 = 1042;
 const VARCHAR: u32 = 1043;
 
-/// The system column of the table of a row, which never changes.
+/// The system column of the table of a row.
 const TABLE_OID: i32 = -6;
 
 /// The value of a literal in which variables are substituted: the only one as it is, or one that is computed from

@@ -10,7 +10,8 @@ use std::ops::ControlFlow;
 use isobench_robustness::Strength;
 use isobench_script::Slot;
 use sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, SelectItem, SetExpr, Statement, Value,
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, SelectItem, SetExpr,
+    Statement, Value,
 };
 
 use super::walk::{Node, walk};
@@ -36,7 +37,16 @@ impl Examiner<'_> {
     pub(crate) fn advisory_locks(&self) -> Vec<AdvisoryLock> {
         let Ok(Statement::Query(query)) = self.parse() else { return Vec::new() };
         let SetExpr::Select(select) = query.body.as_ref() else { return Vec::new() };
-        let plain = query.with.is_none() && select.from.is_empty() && select.selection.is_none();
+        // Anything else may leave its only row out, and then the functions aren't called.
+        let plain = query.with.is_none()
+            && select.from.is_empty()
+            && select.selection.is_none()
+            && select.having.is_none()
+            && select.distinct.is_none()
+            && matches!(&select.group_by, GroupByExpr::Expressions(by, _) if by.is_empty())
+            && query.limit_clause.is_none()
+            && query.fetch.is_none()
+            && query.order_by.is_none();
         let locks = select.projection.iter().map(|item| match item {
             SelectItem::UnnamedExpr(Expr::Function(function))
             | SelectItem::ExprWithAlias { expr: Expr::Function(function), .. } => {
@@ -77,6 +87,8 @@ fn computed(examiner: &Examiner<'_>, value: &Expr, functions: &[&str]) -> Option
                     Some(slot) => slots.push(slot),
                     None => plain = false,
                 },
+                // The functions are strict: of NULL they do nothing.
+                Value::Null => plain = false,
                 _ => plain &= !examiner.text.is_partly_variable(literal.span.start),
             },
             Node::Expr(

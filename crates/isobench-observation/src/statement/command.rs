@@ -129,13 +129,16 @@ pub(crate) enum Mark {
     Set,
     /// `ROLLBACK TO`.
     RollBack,
+    /// `RELEASE`.
+    Release,
 }
 
-/// The savepoint that a statement sets, or to which it rolls back.
+/// The savepoint that a statement sets, releases, or to which it rolls back.
 pub(crate) fn savepoint(text: &Text<'_>, range: &std::ops::Range<usize>) -> Option<(Mark, String)> {
     let tokens = &text.tokens[range.clone()];
     let mark = match word(tokens, 0).as_str() {
         "savepoint" => Mark::Set,
+        "release" => Mark::Release,
         "rollback" | "abort" if tokens.iter().any(|token| token.is("to")) => Mark::RollBack,
         _ => return None,
     };

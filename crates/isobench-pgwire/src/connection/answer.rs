@@ -61,7 +61,7 @@ impl Answer {
 
     /// The reply to messages of the extended protocol, up to Sync.
     pub(super) fn of_extended() -> Self {
-        Self { extended: true, ..Self::new(false) }
+        Self { extended: true, ..Self::new(true) }
     }
 
     /// Processes a message.

@@ -109,6 +109,17 @@ impl Expr {
         found
     }
 
+    /// True if its value is certainly an integer, where these variables have integers.
+    pub fn is_integer(&self, is_integer: &dyn Fn(Slot) -> bool) -> bool {
+        self.root.is_integer(is_integer)
+    }
+
+    /// True if its value may be NULL: NULL is written in it, it is a CASE without ELSE, or one of these variables may
+    /// be NULL.
+    pub fn may_be_null(&self, may_be_null: &dyn Fn(Slot) -> bool) -> bool {
+        self.root.may_be_null(may_be_null)
+    }
+
     /// The variables that the value depends on, in any order, perhaps repeatedly.
     pub fn variables(&self) -> Vec<Slot> {
         let mut found = Vec::new();
@@ -154,7 +165,62 @@ enum Node {
     Call(&'static Function, Box<[Node]>),
 }
 
+/// The functions whose results are integers, and those whose results are if their arguments are (pgbench manual,
+/// "Built-In Functions").
+const INTEGERS: [&str; 9] = [
+    "hash",
+    "hash_fnv1a",
+    "hash_murmur2",
+    "int",
+    "permute",
+    "random",
+    "random_exponential",
+    "random_gaussian",
+    "random_zipfian",
+];
+const INTEGERS_OF_INTEGERS: [&str; 5] = ["abs", "debug", "greatest", "least", "mod"];
+
 impl Node {
+    fn is_integer(&self, of: &dyn Fn(Slot) -> bool) -> bool {
+        match self {
+            Node::Constant(value) => matches!(value, Value::Int(_)),
+            Node::Variable(slot) => of(*slot),
+            Node::Negate(inner) => inner.is_integer(of),
+            Node::Not(_)
+            | Node::And(_)
+            | Node::Or(_)
+            | Node::Is { .. }
+            | Node::Binary(Binary::Equal | Binary::NotEqual | Binary::Less | Binary::LessOrEqual, _) => false,
+            Node::Binary(_, sides) => sides.iter().all(|side| side.is_integer(of)),
+            Node::Case { arms, otherwise } => {
+                arms.iter().all(|[_, result]| result.is_integer(of))
+                    && otherwise.as_ref().is_some_and(|result| result.is_integer(of))
+            }
+            Node::Call(function, arguments) => {
+                INTEGERS.contains(&function.name)
+                    || INTEGERS_OF_INTEGERS.contains(&function.name)
+                        && arguments.iter().all(|argument| argument.is_integer(of))
+            }
+        }
+    }
+
+    fn may_be_null(&self, of: &dyn Fn(Slot) -> bool) -> bool {
+        match self {
+            Node::Constant(value) => matches!(value, Value::Null),
+            Node::Variable(slot) => of(*slot),
+            Node::Is { .. } => false,
+            Node::Negate(inner) | Node::Not(inner) => inner.may_be_null(of),
+            Node::And(sides) | Node::Or(sides) | Node::Binary(_, sides) => {
+                sides.iter().any(|side| side.may_be_null(of))
+            }
+            Node::Case { arms, otherwise } => {
+                arms.iter().any(|[_, result]| result.may_be_null(of))
+                    || otherwise.as_ref().is_none_or(|result| result.may_be_null(of))
+            }
+            Node::Call(_, arguments) => arguments.iter().any(|argument| argument.may_be_null(of)),
+        }
+    }
+
     /// Visits the constants and variables.
     fn leaves(&self, visit: &mut dyn FnMut(&Node)) {
         match self {
