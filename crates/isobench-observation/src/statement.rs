@@ -37,7 +37,7 @@ use crate::catalog::{Catalog, RelationId};
 use crate::dark::Dark;
 use crate::tokens::{Text, folded};
 
-pub(crate) use accesses::{Access, Deed, Operand as Known, anything};
+pub(crate) use accesses::{Access, Deed, Operand as Known, WITHOUT_BLANKS, anything};
 pub(crate) use advisory::AdvisoryLock;
 pub(crate) use columns::Counted;
 pub(crate) use command::{

@@ -576,8 +576,10 @@ struct Way {
 }
 
 /// A column of a row that was read by its key.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 struct ReadColumn {
+    /// The number of the statement that read it.
+    statement: usize,
     table: String,
     key: Vec<(String, Term)>,
     name: String,
@@ -730,7 +732,13 @@ impl Walk<'_> {
 
     /// The ways through the arms of a conditional from its `\if` to its `\endif`.
     fn conditional(&self, first: usize, end: usize, ways: Vec<Way>) -> Option<Vec<Way>> {
-        let matters = (first..end).any(|at| !self.commands[at].is_empty() && !self.skipped.contains(&at));
+        let matters = (first..end).any(|at| {
+            let of_pipeline = matches!(
+                self.script.commands[at].kind,
+                CommandKind::StartPipeline | CommandKind::SyncPipeline | CommandKind::EndPipeline
+            );
+            of_pipeline || !self.commands[at].is_empty() && !self.skipped.contains(&at)
+        });
         if !matters {
             let assigned: BTreeSet<Slot> = self.script.commands[first..end]
                 .iter()
@@ -783,13 +791,7 @@ impl Walk<'_> {
         // Ways that have done the same and know the same are one.
         let mut kept: Vec<Way> = Vec::new();
         for way in all {
-            let same = |known: &Way| {
-                known.operations == way.operations
-                    && known.values == way.values
-                    && known.ended == way.ended
-                    && known.in_block == way.in_block
-            };
-            if !kept.iter().any(same) {
+            if !kept.iter().any(|known| known.is_like(&way)) {
                 kept.push(way);
             }
         }
@@ -993,7 +995,15 @@ impl Walk<'_> {
             Deed::Lock(strength) => Kind::Lock(strength),
             Deed::Update => Kind::Update,
             Deed::Delete => Kind::Delete,
-            Deed::Insert => return vec![way.with([single(Kind::Insert)])],
+            Deed::Insert => {
+                // A query may find no row for it, so that nobody waits for the key.
+                let inserts = way.clone().with([single(Kind::Insert)]);
+                return if access.listed || !one_row {
+                    vec![inserts]
+                } else {
+                    vec![inserts, way.nothing(at)]
+                };
+            }
             Deed::InsertOrRead | Deed::InsertOrUpdate => {
                 let insert = Operation { reads: Columns::NONE, writes: Columns::All, ..single(Kind::Insert) };
                 // Another unique index may have prevented it, because of another row.
@@ -1009,8 +1019,9 @@ impl Walk<'_> {
                 };
                 let mut inserted = way.clone();
                 inserted.name.push(format!("row of line {} is new", line(at)));
+                let nothing = (!access.listed && one_row).then(|| way.clone().nothing(at));
                 way.name.push(format!("row of line {} is there", line(at)));
-                return vec![inserted.with([insert]), way.with([other])];
+                return [inserted.with([insert]), way.with([other])].into_iter().chain(nothing).collect();
             }
         };
         if !one_row {
@@ -1035,7 +1046,11 @@ impl Walk<'_> {
         let tested = way.tested_again(&found, required);
         if !tested.is_empty() {
             without.refused = true;
-            let versioned = self.versions.0.get(&access.table).is_some_and(|all| !all.is_disjoint(&tested));
+            let versions = self.versions.0.get(&access.table);
+            let of_version = |(column, statement): (&String, &usize)| {
+                versions.is_some_and(|all| all.contains(column)).then_some(*statement)
+            };
+            let versioned = tested.iter().filter_map(of_version).min();
             way.read_then(&mut found, &tested, versioned);
         }
         vec![way.with([found]), without.with([missed])]
@@ -1048,6 +1063,43 @@ fn line(at: &str) -> &str {
 }
 
 impl Way {
+    /// True if two ways have done the same and know the same, whatever their names are.
+    fn is_like(&self, other: &Way) -> bool {
+        // All fields, so that none is forgotten.
+        let Way {
+            name: _,
+            values,
+            distinct,
+            lower,
+            times,
+            operations,
+            columns,
+            refused,
+            ended,
+            in_block,
+            in_pipeline,
+            statement,
+            at_commit,
+            savepoints,
+            shows,
+            idle,
+            moved,
+        } = self;
+        let flags = (*refused, *in_block, *in_pipeline, *statement, *shows);
+        flags == (other.refused, other.in_block, other.in_pipeline, other.statement, other.shows)
+            && (values, distinct, lower, times)
+                == (&other.values, &other.distinct, &other.lower, &other.times)
+            && (operations, columns, ended) == (&other.operations, &other.columns, &other.ended)
+            && (at_commit, savepoints) == (&other.at_commit, &other.savepoints)
+            && (idle, moved) == (&other.idle, &other.moved)
+    }
+
+    /// The way on which a statement inserts nothing.
+    fn nothing(mut self, at: &str) -> Way {
+        self.name.push(format!("line {} inserts nothing", line(at)));
+        self
+    }
+
     fn with<const N: usize>(mut self, operations: [Operation; N]) -> Way {
         self.operations.extend(operations);
         self
@@ -1111,31 +1163,44 @@ impl Way {
         let read = only.filter(|read| read.kind == Kind::Read);
         let (Term::Variable(value), Some(read)) = (value, read) else { return };
         let (table, name) = (table.to_owned(), column.to_owned());
-        self.columns.insert(value, ReadColumn { table, key: read.key.clone(), name });
+        let (statement, key) = (read.statement, read.key.clone());
+        self.columns.insert(value, ReadColumn { statement, table, key, name });
     }
 
-    /// Those of the columns that a change of a row requires to have values, which were read so.
-    fn tested_again(&self, change: &Operation, required: Vec<(String, Term)>) -> BTreeSet<String> {
-        let again = |(column, term): &(String, Term)| {
-            let Term::Variable(value) = term else { return false };
-            let same = |read: &ReadColumn| {
-                read.name == *column && read.table == change.table && read.key == change.key
+    /// Those of the columns that a change of a row requires to have values, which were read so, with the numbers
+    /// of the statements that read them.
+    fn tested_again(&self, change: &Operation, required: Vec<(String, Term)>) -> BTreeMap<String, usize> {
+        let again = |(column, term): (String, Term)| {
+            let Term::Variable(value) = term else { return None };
+            let same = |read: &&ReadColumn| {
+                read.name == column && read.table == change.table && read.key == change.key
             };
-            self.columns.get(value).is_some_and(same)
+            let statement = self.columns.get(&value).filter(same)?.statement;
+            Some((column, statement))
         };
-        required.into_iter().filter(again).map(|(column, _)| column).collect()
+        required.into_iter().filter_map(again).collect()
     }
 
-    /// Takes what was read of a row before for read at its change, which requires it to be the same then:
-    /// these columns, or all where one of them is a version.
-    fn read_then(&mut self, change: &mut Operation, tested: &BTreeSet<String>, versioned: bool) {
+    /// Takes what was read of a row before for read at its change, which requires it to be the same then: these
+    /// columns by the statements that read the values required, and all that was read by the one that read a
+    /// version, or later.
+    fn read_then(
+        &mut self,
+        change: &mut Operation,
+        tested: &BTreeMap<String, usize>,
+        versioned: Option<usize>,
+    ) {
         for read in &mut self.operations {
             let same = read.kind == Kind::Read && read.table == change.table && read.key == change.key;
             let (true, Columns::These(columns)) = (same, &mut read.reads) else { continue };
             let own: BTreeSet<&String> = read.key.iter().map(|(column, _)| column).collect();
             let moved: Vec<String> = columns
                 .iter()
-                .filter(|column| !own.contains(column) && (versioned || tested.contains(*column)))
+                .filter(|column| {
+                    let again = tested.get(*column) == Some(&read.statement);
+                    let same = versioned.is_some_and(|version| version <= read.statement);
+                    !own.contains(column) && (same || again)
+                })
                 .cloned()
                 .collect();
             columns.retain(|column| !moved.contains(column));

@@ -149,6 +149,12 @@ impl<'a> Text<'a> {
         self.params.get(number.checked_sub(1)?).copied()
     }
 
+    /// True if a minus stands directly before a variable in a range of tokens: `-:d`, which becomes `--3`.
+    pub(crate) fn has_minus_before_variable(&self, range: &Range<usize>) -> bool {
+        let before = |at: &usize| at.checked_sub(1).and_then(|at| self.source.as_bytes().get(at));
+        self.variables.range(self.bytes(range)).any(|(at, _)| before(at) == Some(&b'-'))
+    }
+
     /// The literals of a range of tokens in which variables are substituted: the text between their quotes, and its
     /// parts if it is a plain one.
     pub(crate) fn literals_with_variables(

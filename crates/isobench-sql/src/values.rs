@@ -22,6 +22,8 @@ pub enum Value {
         /// otherwise.
         bytes: Vec<u8>,
     },
+    /// A text without blanks at its end, as `varchar(n)` has it.
+    WithoutBlanks(Box<Value>),
     /// The value of an expression of parameters, constants and functions that give the same for the same values.
     Computed {
         /// The expression, with `$1`, `$2`, … for the parameters in this order. Equal texts are the same
@@ -48,9 +50,10 @@ pub struct Builtins {
 /// Casts between types of integers, which keep the value or fail (`pg_proc.dat`).
 const INTEGER_CASTS: [u32; 6] = [313, 314, 480, 481, 714, 754];
 
-/// The casts to `varchar(n)` and `char(n)`, which keep the value or fail where they are implicit, but for blanks
-/// at the end.
-const LENGTH_CASTS: [u32; 2] = [668, 669];
+/// The casts to `char(n)`, of which blanks at the end don't count, and to `varchar(n)`, which may lose some. Where they
+/// are implicit, they keep the rest of the value or fail.
+const CHAR_CAST: u32 = 668;
+const VARCHAR_CAST: u32 = 669;
 
 /// The types of which the text and the value follow from each other whatever the settings are: boolean, integers,
 /// texts, OIDs, numbers and UUIDs.
@@ -117,7 +120,11 @@ impl<'o> Scope<'o> {
             "RELABELTYPE" | "COERCETODOMAIN" => return self.value(field(object, "arg")?),
             "FUNCEXPR" if keeps_the_value(object)? => {
                 let argument = field(object, "args")?.elements().first();
-                return argument.map_or(Ok(None), |argument| self.value(argument));
+                let value = argument.map_or(Ok(None), |argument| self.value(argument))?;
+                let cuts = oid(object, "funcid")? == VARCHAR_CAST;
+                return Ok(
+                    value.map(|value| if cuts { Value::WithoutBlanks(Box::new(value)) } else { value })
+                );
             }
             "VAR" => {
                 return match self.of_the_only_row(object)? {
@@ -344,7 +351,7 @@ fn keeps_the_value(call: &Object) -> Result<bool, Gap> {
     let function = oid(call, "funcid")?;
     // Casts that nobody has written.
     let implicit = number(call, "funcformat")? == 2;
-    Ok(INTEGER_CASTS.contains(&function) || implicit && LENGTH_CASTS.contains(&function))
+    Ok(INTEGER_CASTS.contains(&function) || implicit && matches!(function, CHAR_CAST | VARCHAR_CAST))
 }
 
 fn place(variable: &Object) -> Result<ColumnAt, Gap> {

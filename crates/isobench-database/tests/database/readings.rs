@@ -70,6 +70,7 @@ fn value_as_text(value: &Value) -> String {
         }
         Value::Constant { of_type: 25, bytes } => format!("'{}'", String::from_utf8_lossy(&bytes[4..])),
         Value::Constant { of_type, bytes } => format!("{bytes:?} of type {of_type}"),
+        Value::WithoutBlanks(value) => format!("{} without blanks", value_as_text(value)),
         Value::Computed { text, parameters } => format!("{text} of {parameters:?}"),
     }
 }

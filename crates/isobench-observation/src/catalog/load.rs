@@ -213,7 +213,7 @@ GROUP BY o.oprname"
 /// The system's functions, and whether they are volatile, except for those that only compute a value, wait, or
 /// give out a number of a sequence.
 const SYSTEM_FUNCTIONS: &str = "
-SELECT p.oid, p.proname, p.provolatile = 'v' AND p.prorettype <> 2279
+SELECT p.oid, p.proname, p.proname ~ '^to_reg' OR p.provolatile = 'v' AND p.prorettype <> 2279
   AND p.proname !~ '^(random|random_normal|setseed|nextval|currval|lastval|clock_timestamp|timeofday|gen_random_uuid|uuidv4|uuidv7|pg_sleep|pg_sleep_for|pg_sleep_until|pg_notify|pg_(try_)?advisory_(xact_)?lock(_shared)?|pg_advisory_unlock(_shared|_all)?)$'
 FROM pg_catalog.pg_proc p WHERE p.pronamespace = 'pg_catalog'::pg_catalog.regnamespace";
 

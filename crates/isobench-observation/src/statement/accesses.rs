@@ -22,6 +22,7 @@ use crate::tokens::Text;
 
 /// What a statement does with the rows of one table.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub(crate) struct Access {
     pub table: RelationId,
     pub deed: Deed,
@@ -38,6 +39,8 @@ pub(crate) struct Access {
     /// It is certainly executed, for each row that has these values: nothing else decides which rows it
     /// finds.
     pub certain: bool,
+    /// The statement lists the rows that it inserts, so that it inserts them certainly.
+    pub listed: bool,
     /// Columns that only become variables that nothing uses: they count only where the transaction writes
     /// nothing.
     pub idle: BTreeSet<String>,
@@ -76,6 +79,9 @@ pub(crate) enum Operand {
     Computed(String, Vec<Slot>),
 }
 
+/// The text of a variable's value without blanks at its end ([`Operand::Computed`]).
+pub(crate) const WITHOUT_BLANKS: &str = "$1::varchar(n)";
+
 /// Why a statement's accesses aren't known.
 pub(crate) type Unknown = String;
 
@@ -97,6 +103,11 @@ impl Examiner<'_> {
         // Such strings end elsewhere for the server.
         if !self.catalog.standard_strings && self.text.written(&self.range).contains('\\') {
             return Err("backslashes are part of its strings".to_owned());
+        }
+        if self.text.has_minus_before_variable(&self.range) {
+            return Err(
+                "a minus directly before a variable begins a comment if the value is negative".to_owned()
+            );
         }
         let bound = self.catalog.reading(self.text.written(&self.range))?;
         if let Some(why) = self.catalog.calls(bound) {
@@ -329,7 +340,7 @@ impl Accesses<'_, '_> {
             self.parents((id, table), &equal, None, certain);
             self.unique_of_new(table, &equal, &given);
             let access = Access { writes: writes.clone(), reads: reads.clone(), equal, ..of(table, deed) };
-            self.found.push(Access { certain, ..access });
+            self.found.push(Access { certain, listed: bound.top && bound.lists_rows, ..access });
         }
         Ok(())
     }
@@ -521,6 +532,11 @@ impl Accesses<'_, '_> {
             }
             // Variables may be substituted in its constants.
             Value::Computed { .. } => None,
+            Value::WithoutBlanks(inner) => match self.operand(id, column, inner)? {
+                Operand::Variable(slot) => Some(Operand::Computed(WITHOUT_BLANKS.to_owned(), vec![slot])),
+                Operand::Constant(text) => (!text.ends_with(' ')).then_some(Operand::Constant(text)),
+                Operand::Computed(..) => None,
+            },
             Value::Constant { of_type, bytes } => {
                 let relation = &self.catalog.relations[id];
                 let known = relation.columns.iter().find(|known| known.number == column);
@@ -631,6 +647,7 @@ fn of(table: RelationId, deed: Deed) -> Access {
         reads: Columns::NONE,
         writes: Columns::NONE,
         certain: false,
+        listed: false,
         idle: BTreeSet::new(),
         in_result: false,
         deferrable: false,

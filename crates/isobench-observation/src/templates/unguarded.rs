@@ -2,7 +2,7 @@
 //!
 //! A table that TRUNCATE or a rewriting ALTER TABLE changes is empty, or complete, for all older snapshots, too
 //! (PostgreSQL manual, "Caveats" of MVCC). Materialised views, foreign tables, sequences and large objects are read
-//! as they are, or not watched (`PredicateLockingNeededForRelation` in predicate.c). Who reads these reads the newest
+//! as they are, or not watched (`PredicateLockingNeededForRelation` in predicate.c); so are catalogs. Who reads these reads the newest
 //! data, at every level.
 
 use std::collections::BTreeSet;
@@ -22,9 +22,14 @@ pub(super) struct Unguarded {
 /// The names of what isn't a relation.
 const LARGE_OBJECTS: &str = "large objects";
 const SEQUENCES: &str = "sequences";
+const CATALOGS: &str = "catalogs";
 
 /// Commands after which older snapshots have other rows.
 const UNSAFE: [&str; 3] = ["truncate", "alter", "refresh"];
+
+/// Commands that change catalogs.
+const OF_CATALOGS: [&str; 8] =
+    ["alter", "comment", "create", "drop", "grant", "import", "revoke", "security"];
 
 impl Unguarded {
     /// What the functions of these names do.
@@ -32,6 +37,10 @@ impl Unguarded {
         let mut found = Unguarded::default();
         for name in names {
             let of = match name {
+                name if name.starts_with("to_reg") => {
+                    found.reads.insert(CATALOGS.to_owned());
+                    continue;
+                }
                 "loread" | "lowrite" => LARGE_OBJECTS,
                 "setval" | "pg_sequence_last_value" => SEQUENCES,
                 name if name.starts_with("lo_") => LARGE_OBJECTS,
@@ -74,9 +83,17 @@ pub(super) fn note(read: &mut [Vec<Vec<Read>>], catalog: &Catalog) {
             own.writes.insert(outside(table, catalog));
         }
         let first = statement.text.split_whitespace().next().unwrap_or_default().to_ascii_lowercase();
+        if OF_CATALOGS.contains(&first.as_str()) {
+            own.reads.insert(CATALOGS.to_owned());
+            own.writes.insert(CATALOGS.to_owned());
+        }
         for table in touched {
             let relation = &catalog.relations[table];
             let name = match relation.kind {
+                RelationKind::System => {
+                    own.reads.insert(CATALOGS.to_owned());
+                    continue;
+                }
                 RelationKind::Other => SEQUENCES.to_owned(),
                 RelationKind::Materialized | RelationKind::Foreign | RelationKind::Stored => {
                     relation.qualified()

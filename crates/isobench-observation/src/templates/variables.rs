@@ -11,7 +11,7 @@ use isobench_script::{CommandKind, Script, Slot, Store, Symbols};
 
 use super::{Read, slots_given};
 use crate::catalog::{Catalog, ColumnType, RelationId};
-use crate::statement::{Access, Known};
+use crate::statement::{Access, Known, WITHOUT_BLANKS};
 
 /// The variables of scripts that need care.
 #[derive(Debug, Default)]
@@ -137,6 +137,13 @@ impl Variables {
     /// The value in a column of a type: the variable itself, another one for this type, or `None` if it is unknown.
     fn settled(&self, known: &Known, of: &str) -> Option<Known> {
         let slots = slots(known);
+        // The text of an integer has no blanks.
+        if let Known::Computed(text, _) = known
+            && let ([slot], WITHOUT_BLANKS) = (slots, text.as_str())
+            && self.is_integer(*slot)
+        {
+            return self.settled(&Known::Variable(*slot), of);
+        }
         if of == INTEGER && !slots.iter().all(|slot| self.is_integer(*slot)) {
             return None;
         }
