@@ -84,9 +84,14 @@ pub fn answer(advice: &Advice, width: usize) -> String {
 /// What has to be so for the answer to hold.
 pub(crate) fn closed_world(advice: &Advice) -> String {
     if advice.tables.is_empty() {
-        return "This holds if nothing else writes the tables that these scripts use.".to_owned();
+        return "This holds if nothing else writes the tables that these scripts use, and if they have the rows that \
+                scripts look up by key."
+            .to_owned();
     }
-    format!("This holds if nothing else writes these tables: {}.", advice.tables.join(", "))
+    let tables = advice.tables.join(", ");
+    format!(
+        "This holds if nothing else writes these tables, and if they have the rows that scripts look up by key: {tables}."
+    )
 }
 
 /// What is said first if the levels aren't enough, or aren't what theory makes of the statements.

@@ -189,7 +189,7 @@ pub fn templates(
     unguarded::note(&mut read, catalog);
     change_versions(&mut read);
     let freed = Freed::of(read.iter().flatten().flatten());
-    let changing = Changing::of(read.iter().flatten().flatten());
+    let changing = Changing::of(catalog, read.iter().flatten().flatten());
     let versions = Versions::of(&changing, read.iter().flatten().flatten());
     found.tables = all.iter().map(|table| catalog.relations[*table].qualified()).collect();
     for (number, (script, commands)) in scripts.iter().zip(&read).enumerate() {
@@ -301,12 +301,20 @@ impl Read {
             self.accesses = accesses.map(|accesses| flows.narrowed(number, accesses));
             self.locks = examiner.advisory_locks();
         }
-        if let Ok(bound) = catalog.reading(text.written(range)) {
+        if let Ok(bound) = catalog.reading(&text.asked(range).text) {
             let integer = |oid: &Option<u32>| oid.is_some_and(|oid| INTEGERS.contains(&oid));
             self.integers =
                 Some(bound.outputs.iter().map(|(name, of)| (name.clone(), integer(of))).collect());
             let names = bound.functions.iter().filter_map(|oid| catalog.called.functions.get(oid));
             self.unguarded = Unguarded::of_functions(names.map(String::as_str));
+        }
+        let gives = examiner.passage().gives;
+        let named = |gives: &Vec<Given>| {
+            let names = self.integers.iter().flat_map(BTreeMap::keys).collect::<BTreeSet<_>>();
+            gives.iter().map(|given| &given.name).collect::<BTreeSet<_>>() == names
+        };
+        if self.accesses.is_ok() && gives.as_ref().is_some_and(|gives| !named(gives)) {
+            self.accesses = Err("isobench doesn't know the names of its result's columns".to_owned());
         }
         let accesses = self.accesses.as_deref().unwrap_or_default();
         let known = |given: Given| Stored {
@@ -315,7 +323,7 @@ impl Read {
             column: given.column,
         };
         // What isn't understood may give variables any values.
-        let gives = examiner.passage().gives.filter(|_| self.accesses.is_ok());
+        let gives = gives.filter(|_| self.accesses.is_ok());
         // A count has a row where there are none; it has no column as it is, and locks nothing.
         let locks = accesses.iter().any(|access| matches!(access.deed, Deed::Lock(_)));
         self.finds &= locks || gives.iter().flatten().any(|given| given.column.is_some());
@@ -461,18 +469,28 @@ fn touches_rows(kind: StatementKind, text: &str) -> bool {
 struct Changing(BTreeSet<RelationId>);
 
 impl Changing {
-    fn of<'r>(statements: impl Iterator<Item = &'r Read>) -> Changing {
+    fn of<'r>(catalog: &Catalog, statements: impl Iterator<Item = &'r Read>) -> Changing {
         let mut tables = BTreeSet::new();
+        let keeps_keys = |access: &Access| {
+            let relation = &catalog.relations[access.table];
+            let mut of_keys = relation.keys().flatten().map(|place| &relation.columns[*place].name);
+            match &access.writes {
+                Columns::These(names) => !of_keys.any(|name| names.contains(name)),
+                Columns::All => false,
+            }
+        };
         for statement in statements {
             match &statement.accesses {
                 Ok(accesses) => tables.extend(
                     accesses
                         .iter()
                         .filter(|access| {
-                            !matches!(
-                                access.deed,
-                                Deed::Read | Deed::Lock(_) | Deed::Refer | Deed::Vacant | Deed::Update
-                            )
+                            let stays = access.deed == Deed::Update && keeps_keys(access);
+                            !stays
+                                && !matches!(
+                                    access.deed,
+                                    Deed::Read | Deed::Lock(_) | Deed::Refer | Deed::Vacant
+                                )
                         })
                         .map(|access| access.table),
                 ),
@@ -697,7 +715,7 @@ impl Walk<'_> {
                 }
                 CommandKind::Sql(sql) => {
                     for (place, read) in self.commands[at].iter().enumerate() {
-                        ways = self.statement(read, ways);
+                        ways = self.statement(read, ways)?;
                         let last = place + 1 == self.commands[at].len();
                         let prefix = match &sql.store {
                             Store::Gset { prefix } if last => Some(prefix),
@@ -833,7 +851,8 @@ impl Walk<'_> {
         }
     }
 
-    fn statement(&self, read: &Read, ways: Vec<Way>) -> Vec<Way> {
+    /// The ways after a statement; `None` if there are too many.
+    fn statement(&self, read: &Read, ways: Vec<Way>) -> Option<Vec<Way>> {
         let mut ways = ways;
         match read.kind {
             StatementKind::Begin => {
@@ -874,6 +893,9 @@ impl Walk<'_> {
                     let found = read.finds && access.in_result;
                     ways =
                         ways.into_iter().flat_map(|way| self.access(way, access, found, &read.at)).collect();
+                    if ways.len() > 4 * MOST_BRANCHES {
+                        return None;
+                    }
                 }
                 for way in &mut ways {
                     way.operations.extend(read.unguarded.operations(&read.at, way.statement + 1));
@@ -881,7 +903,7 @@ impl Walk<'_> {
                 }
             }
         }
-        ways
+        Some(ways)
     }
 
     /// The ways that an access can take; `found` if it certainly finds a row.
@@ -1017,9 +1039,13 @@ impl Walk<'_> {
                     (_, true) => Operation { known: Vec::new(), ..single(Kind::Update) },
                     (_, false) => Operation { key: Vec::new(), known: Vec::new(), ..single(Kind::Update) },
                 };
+                if key.is_empty() && !access.listed {
+                    // It may be several rows, of which some are new.
+                    return vec![way.with([other, insert])];
+                }
+                let nothing = (!access.listed && one_row).then(|| way.clone().nothing(at));
                 let mut inserted = way.clone();
                 inserted.name.push(format!("row of line {} is new", line(at)));
-                let nothing = (!access.listed && one_row).then(|| way.clone().nothing(at));
                 way.name.push(format!("row of line {} is there", line(at)));
                 return [inserted.with([insert]), way.with([other])].into_iter().chain(nothing).collect();
             }

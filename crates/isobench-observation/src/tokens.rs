@@ -1,6 +1,7 @@
 //! The tokens of an SQL command with their places, and its statements.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt::Write as _;
 use std::ops::Range;
 
 use isobench_script::{Piece, Slot, Sql, TextPart};
@@ -42,6 +43,14 @@ impl Placed {
 /// A name as SQL compares it.
 pub(crate) fn folded(name: &str, quoted: bool) -> String {
     if quoted { name.to_owned() } else { name.to_ascii_lowercase() }
+}
+
+/// A statement as the server is asked about it.
+#[derive(Debug)]
+pub(crate) struct AskedText {
+    pub text: String,
+    /// The numbers of its parameters in the command.
+    pub parameters: Vec<usize>,
 }
 
 /// The text of a command, as tokens.
@@ -147,6 +156,32 @@ impl<'a> Text<'a> {
     /// The variable of the parameter with this number, from 1.
     pub(crate) fn variable_at(&self, number: usize) -> Option<Slot> {
         self.params.get(number.checked_sub(1)?).copied()
+    }
+
+    /// A range of tokens as the server is asked about it: with `$1`, `$2`, … in order, also in place of literals that
+    /// are a variable and nothing else. A value in quotes has the type that the server infers, as such a parameter has.
+    pub(crate) fn asked(&self, range: &Range<usize>) -> AskedText {
+        let bytes = self.bytes(range);
+        let (mut text, mut parameters, mut at) = (String::new(), Vec::new(), bytes.start);
+        for token in &self.tokens[range.clone()] {
+            let number = match &token.token.token {
+                Token::Placeholder(name) => name.strip_prefix('$').and_then(|number| number.parse().ok()),
+                Token::SingleQuotedString(value) if self.is_partly_variable(token.token.span.start) => {
+                    let whole = self.parts_of_literal(token.token.span.start);
+                    let only = matches!(whole.as_deref(), Some([TextPart::Variable(_)]));
+                    value.strip_prefix('$').filter(|_| only).and_then(|number| number.parse().ok())
+                }
+                _ => None,
+            };
+            if let Some(number) = number {
+                text.push_str(&self.source[at..token.range.start]);
+                parameters.push(number);
+                let _ = write!(text, "${}", parameters.len());
+                at = token.range.end;
+            }
+        }
+        text.push_str(&self.source[at..bytes.end]);
+        AskedText { text, parameters }
     }
 
     /// True if a minus stands directly before a variable in a range of tokens: `-:d`, which becomes `--3`.

@@ -58,8 +58,6 @@ pub struct BoundRelation {
     pub merges: bool,
     /// `ONLY`: tables that inherit from it, and its partitions, aren't looked at. So it is in an INSERT.
     pub only: bool,
-    /// True if its alias has other names for its columns, as in `t AS a (x, y)`.
-    pub renamed: bool,
     /// The statement itself names it, or a part of its UNION: no part that may not be executed.
     pub top: bool,
     /// Each row of the statement's result has a row of it, if the result isn't grouped.

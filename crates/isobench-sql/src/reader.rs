@@ -384,13 +384,8 @@ fn relation(entry: &Object, permissions: &[&Object]) -> Result<Option<BoundRelat
         }
         None => entry,
     };
-    let renamed = match field(entry, "alias")?.object() {
-        Some(alias) => *field(alias, "colnames")? != Node::Null,
-        None => false,
-    };
     Ok(Some(BoundRelation {
         oid,
-        renamed,
         only: field(entry, "inh")?.token() == Some("false"),
         read: self::columns(columns, "selectedCols")?,
         inserted: self::columns(columns, "insertedCols")?,

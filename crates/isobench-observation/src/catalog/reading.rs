@@ -6,7 +6,7 @@ use isobench_script::{CommandKind, Script};
 use isobench_sql::{Answers, Bound, BoundRelation, read_statements};
 
 use super::{Catalog, Inheritance, RelationId, RelationKind};
-use crate::statement_places;
+use crate::tokens::{AskedText, Text};
 
 /// The system's catalogs and views whose rows change with what transactions do.
 const CHANGING_CATALOGS: [&str; 8] = [
@@ -31,17 +31,20 @@ impl Catalog {
         scripts: impl IntoIterator<Item = &'s Script>,
         server: &mut A,
     ) -> Result<(), A::Lost> {
-        let mut texts: Vec<&str> = Vec::new();
+        let mut texts: Vec<String> = Vec::new();
         for command in scripts.into_iter().flat_map(|script| &script.commands) {
             let CommandKind::Sql(sql) = &command.kind else { continue };
-            for text in statement_places(sql).into_iter().map(|place| &sql.parameterized[place]) {
-                if !self.readings.contains_key(text) && !texts.contains(&text) {
+            let Some(tokens) = Text::scan(sql) else { continue };
+            for range in tokens.statements() {
+                let AskedText { text, .. } = tokens.asked(&range);
+                if !self.readings.contains_key(&text) && !texts.contains(&text) {
                     texts.push(text);
                 }
             }
         }
-        let readings = read_statements(&texts, &self.builtins, server)?;
-        self.readings.extend(texts.into_iter().map(str::to_owned).zip(readings));
+        let asked: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let readings = read_statements(&asked, &self.builtins, server)?;
+        self.readings.extend(texts.into_iter().zip(readings));
         Ok(())
     }
 
@@ -88,9 +91,6 @@ impl Catalog {
             let changes =
                 CHANGING_CATALOGS.contains(&found.name.as_str()) || found.name.starts_with("pg_stat");
             return changes.then(|| format!("{name} changes with what other transactions do"));
-        }
-        if bound.renamed {
-            return Some(format!("the alias of {name} renames its columns"));
         }
         let inherits = matches!(
             found.inheritance,

@@ -18,7 +18,7 @@ use isobench_sql::{Bound, BoundRelation, LockStrength, Value, Wait};
 use super::Examiner;
 use super::walk::{Node, walk};
 use crate::catalog::{Catalog, ColumnType, OnChange, RelationId, RelationKind, Triggers, is_system_column};
-use crate::tokens::Text;
+use crate::tokens::{AskedText, Text};
 
 /// What a statement does with the rows of one table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,13 +109,14 @@ impl Examiner<'_> {
                 "a minus directly before a variable begins a comment if the value is negative".to_owned()
             );
         }
-        let bound = self.catalog.reading(self.text.written(&self.range))?;
+        let AskedText { text: asked, parameters } = self.text.asked(&self.range);
+        let bound = self.catalog.reading(&asked)?;
         if let Some(why) = self.catalog.calls(bound) {
             return Err(why);
         }
         let literals = self.text.literals_with_variables(&self.range);
         let (catalog, text) = (self.catalog, self.text);
-        let mut found = Accesses { catalog, text, literals, ignores_triggers, found: Vec::new() };
+        let mut found = Accesses { catalog, text, parameters, literals, ignores_triggers, found: Vec::new() };
         for relation in &bound.relations {
             found.relation(relation)?;
         }
@@ -127,7 +128,7 @@ impl Examiner<'_> {
     /// The tables that a statement names.
     pub(crate) fn named_tables(&self) -> BTreeSet<RelationId> {
         let mut tables = BTreeSet::new();
-        if let Ok(Bound { relations, .. }) = self.catalog.reading(self.text.written(&self.range)) {
+        if let Ok(Bound { relations, .. }) = self.catalog.reading(&self.text.asked(&self.range).text) {
             tables.extend(relations.iter().filter_map(|relation| self.catalog.relation_of(relation)));
         }
         if let Ok(statement) = self.parse() {
@@ -146,6 +147,8 @@ impl Examiner<'_> {
 struct Accesses<'e, 't> {
     catalog: &'e Catalog,
     text: &'e Text<'t>,
+    /// The numbers of the parameters in the command.
+    parameters: Vec<usize>,
     /// The texts of the literals in which variables are substituted, with their parts; no parts if that isn't
     /// plain.
     literals: BTreeMap<String, Option<Vec<TextPart>>>,
@@ -334,13 +337,19 @@ impl Accesses<'_, '_> {
         }
         let given = self.names(id, &bound.inserted);
         let certain = bound.top && bound.lists_rows && deed == Deed::Insert;
-        for row in &bound.rows {
+        // Each row that may be new or not doubles the ways.
+        let most = if deed == Deed::Insert { MOST_INSERTED } else { MOST_UPSERTED };
+        let many = bound.rows.len() > most;
+        let any = [BTreeMap::new()];
+        let listed = bound.top && bound.lists_rows && !many;
+        let certain = certain && !many;
+        for row in if many { &any[..] } else { &bound.rows } {
             let mut equal = self.values(id, row);
             equal.retain(|column, _| !triggers.on_insert.contains(column));
             self.parents((id, table), &equal, None, certain);
             self.unique_of_new(table, &equal, &given);
             let access = Access { writes: writes.clone(), reads: reads.clone(), equal, ..of(table, deed) };
-            self.found.push(Access { certain, listed: bound.top && bound.lists_rows, ..access });
+            self.found.push(Access { certain, listed, ..access });
         }
         Ok(())
     }
@@ -522,11 +531,10 @@ impl Accesses<'_, '_> {
 
     /// A value that a column is compared with or set to, in the script's variables.
     fn operand(&self, id: RelationId, column: i32, value: &Value) -> Option<Operand> {
-        let slots = |parameters: &[usize]| -> Option<Vec<Slot>> {
-            parameters.iter().map(|number| self.text.variable_at(*number)).collect()
-        };
+        let slot = |number: &usize| self.text.variable_at(*self.parameters.get(number.checked_sub(1)?)?);
+        let slots = |parameters: &[usize]| -> Option<Vec<Slot>> { parameters.iter().map(slot).collect() };
         match value {
-            Value::Parameter(number) => self.text.variable_at(*number).map(Operand::Variable),
+            Value::Parameter(number) => slot(number).map(Operand::Variable),
             Value::Computed { text, parameters } if self.literals.is_empty() => {
                 Some(Operand::Computed(text.clone(), slots(parameters)?))
             }
@@ -586,6 +594,12 @@ const INT4: u32 = 23;
 const TEXT: u32 = 25;
 const BPCHAR: u32 = 1042;
 const VARCHAR: u32 = 1043;
+
+/// The most rows of an INSERT that are told apart; more are any rows.
+const MOST_INSERTED: usize = 30;
+
+/// The same with ON CONFLICT.
+const MOST_UPSERTED: usize = 3;
 
 /// The system column of the table of a row.
 const TABLE_OID: i32 = -6;
@@ -704,7 +718,7 @@ mod tests {
         let CommandKind::Sql(sql) = &script.commands[0].kind else { panic!("no SQL") };
         let text = Text::scan(sql).expect("tokens");
         let range = text.statements().remove(0);
-        let reading = (text.written(&range).to_owned(), Ok(Bound { relations, ..Bound::default() }));
+        let reading = (text.asked(&range).text, Ok(Bound { relations, ..Bound::default() }));
         let catalog = Catalog {
             relations: vec![table()],
             standard_strings: true,

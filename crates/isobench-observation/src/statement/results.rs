@@ -199,6 +199,10 @@ impl Examiner<'_> {
         let mut names = Names::new();
         for factor in factors {
             let TableFactor::Table { name, alias, args: None, .. } = factor else { continue };
+            // Its columns have other names.
+            if alias.as_ref().is_some_and(|alias| !alias.columns.is_empty()) {
+                continue;
+            }
             let last = || name.0.last().and_then(|part| part.as_ident()).map(ident);
             let known = alias.as_ref().map(|alias| ident(&alias.name)).or_else(last);
             if let (Some(relation), Some(known)) = (self.resolved(name), known) {
@@ -360,11 +364,22 @@ pub(super) fn output_name(expr: &Expr) -> Option<String> {
         Expr::CompoundIdentifier(parts) => parts.last().map(ident),
         Expr::Function(function) => function.name.0.last().and_then(|part| part.as_ident()).map(ident),
         Expr::Exists { .. } => Some("exists".to_owned()),
-        Expr::Cast { expr, data_type, .. } => {
-            output_name(expr).or_else(|| Some(data_type.to_string().to_ascii_lowercase()))
+        // That of a value's type is the server's own name.
+        Expr::Cast { expr, .. } => own_name(expr),
+        Expr::Case { else_result, .. } => {
+            Some(else_result.as_deref().and_then(own_name).unwrap_or_else(|| "case".to_owned()))
         }
-        Expr::Case { .. } => Some("case".to_owned()),
         Expr::Value(_) | Expr::BinaryOp { .. } | Expr::UnaryOp { .. } => Some("?column?".to_owned()),
+        _ => None,
+    }
+}
+
+/// The name that an expression has by itself: that of a column or of a function. Casts and CASE keep it.
+fn own_name(expr: &Expr) -> Option<String> {
+    match expr {
+        Expr::Nested(inner) | Expr::Cast { expr: inner, .. } => own_name(inner),
+        Expr::Case { else_result, .. } => else_result.as_deref().and_then(own_name),
+        Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Function(_) => output_name(expr),
         _ => None,
     }
 }
