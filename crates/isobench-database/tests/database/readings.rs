@@ -252,6 +252,28 @@ fn nothing_stays_and_no_statement_is_executed() {
     assert!(read[0].as_ref().unwrap_err().to_string().contains("read-only"));
 }
 
+/// More than what systems keep for a receiver, in both directions.
+#[test]
+fn thousands_of_statements_are_read_at_once() {
+    let Some((_server, mut connection)) = server("thousands_of_statements_are_read_at_once", None) else {
+        return;
+    };
+    connection.execute(TABLES).unwrap();
+    let long = "x".repeat(3000);
+    let texts: Vec<String> = (0..1000)
+        .map(|number| format!("SELECT shift FROM doctors WHERE id = {number} AND '{long}' <> 'a'"))
+        .chain([String::from("SELECT absent"), String::from("SELECT 1")])
+        .collect();
+    let asked: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let read = read_statements(&asked, &Builtins::default(), &mut Asked(&mut connection)).unwrap();
+    let refused: Vec<usize> = (0..read.len()).filter(|at| read[*at].is_err()).collect();
+    assert_eq!((read.len(), refused), (1002, vec![1000]));
+    assert_eq!(
+        connection.value("SELECT count(*) FROM pg_proc WHERE proname = 'isobench_reads'").unwrap().as_deref(),
+        Some("0")
+    );
+}
+
 /// The golden file is that of version 18, which knows all statements.
 fn same_in_version(test: &str, major: Option<&str>) {
     let Some((_server, mut connection)) = server(test, major) else { return };
