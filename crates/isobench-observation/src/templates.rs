@@ -758,11 +758,16 @@ impl Walk<'_> {
             of_pipeline || !self.commands[at].is_empty() && !self.skipped.contains(&at)
         });
         if !matters {
-            let assigned: BTreeSet<Slot> = self.script.commands[first..end]
-                .iter()
-                .filter_map(|command| match &command.kind {
-                    CommandKind::Set { slot, .. } | CommandKind::SetShell { slot, .. } => Some(*slot),
-                    _ => None,
+            let assigned: BTreeSet<Slot> = (first..end)
+                .flat_map(|at| match &self.script.commands[at].kind {
+                    CommandKind::Set { slot, .. } | CommandKind::SetShell { slot, .. } => vec![*slot],
+                    CommandKind::Sql(sql) => match &sql.store {
+                        Store::Gset { prefix } | Store::Aset { prefix } => {
+                            slots_given(prefix, &self.commands[at], self.symbols)
+                        }
+                        Store::None => Vec::new(),
+                    },
+                    _ => Vec::new(),
                 })
                 .collect();
             let mut ways = ways;
@@ -1043,11 +1048,23 @@ impl Walk<'_> {
                     // It may be several rows, of which some are new.
                     return vec![way.with([other, insert])];
                 }
+                // DO UPDATE WHERE: then the row is locked, and read as it is, which serializable doesn't watch.
+                let kept = access.may_keep.then(|| {
+                    let lock = Kind::Lock(Strength::NoKeyUpdate);
+                    let kept = Operation { known: Vec::new(), newest: true, certain: false, ..single(lock) };
+                    let mut way = way.clone();
+                    way.name.push(format!("row of line {} is there and stays", line(at)));
+                    way.with([Operation { reads: Columns::All, writes: Columns::NONE, ..kept }])
+                });
                 let nothing = (!access.listed && one_row).then(|| way.clone().nothing(at));
                 let mut inserted = way.clone();
                 inserted.name.push(format!("row of line {} is new", line(at)));
                 way.name.push(format!("row of line {} is there", line(at)));
-                return [inserted.with([insert]), way.with([other])].into_iter().chain(nothing).collect();
+                return [inserted.with([insert]), way.with([other])]
+                    .into_iter()
+                    .chain(kept)
+                    .chain(nothing)
+                    .collect();
             }
         };
         if !one_row {

@@ -4,7 +4,7 @@
 //! row. Locks are of rows, and exclude only what certainly is the same row.
 
 use crate::compiled::{Compiled, CompiledBranch, CompiledOperation};
-use crate::model::Kind;
+use crate::model::{Kind, Strength};
 use crate::unification::{Instance, Transaction, Unification};
 
 /// A part of a transaction that ran before another one runs as a whole.
@@ -72,6 +72,17 @@ pub(crate) fn bars(
     locks && (updated || before.locks(split, operation))
 }
 
+/// True if the row of the key that an operation inserts is certainly there after a transaction that ran within: if it
+/// only waited for an insertion, it goes on where the row was deleted again.
+fn stays(before: Before, within: Instance<'_>, own: &CompiledOperation) -> bool {
+    let removes = |other: &CompiledOperation| {
+        own.is_on_table_of(other)
+            && matches!(other.kind, Kind::Delete | Kind::Update)
+            && other.may_lock == Some(Strength::Update)
+    };
+    matches!(before, Before::Operation(_)) || !within.branch.operations.iter().any(removes)
+}
+
 /// True if a transaction can't run as a whole within another one that is split.
 pub(crate) fn excludes(
     equal: &Unification,
@@ -85,6 +96,7 @@ pub(crate) fn excludes(
         within.branch.locking.iter().map(|other| &within.branch.operations[*other]).any(|other| {
             own.is_on_table_of(other)
                 && bars(before, split, *number, other)
+                && (own.kind != Kind::Insert || stays(before, within, own))
                 && same_row(equal, (split.number, own), (within.number, other))
         })
     })

@@ -50,6 +50,8 @@ pub struct BoundRelation {
     pub inserts: bool,
     /// ON CONFLICT DO NOTHING: a row that conflicts isn't inserted.
     pub skips_conflicts: bool,
+    /// ON CONFLICT DO UPDATE has a condition: a row that conflicts may stay as it is.
+    pub may_keep: bool,
     /// It is what the statement updates, or ON CONFLICT does.
     pub updates: bool,
     /// It is what the statement deletes from.

@@ -263,7 +263,10 @@ fn write(
                 relation.arbiter_is_partial = *field(conflict, "arbiterWhere")? != Node::Null;
                 match number(conflict, "action")? {
                     1 => relation.skips_conflicts = true,
-                    2 => relation.updates = true,
+                    2 => {
+                        relation.updates = true;
+                        relation.may_keep = *field(conflict, "onConflictWhere")? != Node::Null;
+                    }
                     _ => return Err(Gap::Kind("the action of ON CONFLICT")),
                 }
             }

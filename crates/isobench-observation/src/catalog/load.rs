@@ -490,6 +490,11 @@ fn add_trigger(catalog: &mut Catalog, row: &[Option<String>]) {
     if body.is_none() && !own {
         triggers.unknown.add(events);
     }
+    if let Some(body) = &body {
+        triggers.reads.extend(body.reads.iter().cloned());
+        triggers.reads_row |= body.reads_row || has_condition;
+    }
+    // Others change nothing of the row.
     if bits & 3 != 3 {
         return;
     }
@@ -507,8 +512,6 @@ fn add_trigger(catalog: &mut Catalog, row: &[Option<String>]) {
     if events.update {
         triggers.on_update.extend(body.assigned.iter().cloned());
     }
-    triggers.reads.extend(body.reads);
-    triggers.reads_row |= body.reads_row || has_condition;
 }
 
 /// `iso`: dates and times are printed in ISO 8601.

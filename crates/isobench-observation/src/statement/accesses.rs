@@ -17,7 +17,9 @@ use isobench_sql::{Bound, BoundRelation, LockStrength, Value, Wait};
 
 use super::Examiner;
 use super::walk::{Node, walk};
-use crate::catalog::{Catalog, ColumnType, OnChange, RelationId, RelationKind, Triggers, is_system_column};
+use crate::catalog::{
+    Catalog, Check, ColumnType, OnChange, RelationId, RelationKind, Triggers, is_system_column,
+};
 use crate::tokens::{AskedText, Text};
 
 /// What a statement does with the rows of one table.
@@ -41,6 +43,8 @@ pub(crate) struct Access {
     pub certain: bool,
     /// The statement lists the rows that it inserts, so that it inserts them certainly.
     pub listed: bool,
+    /// `ON CONFLICT DO UPDATE … WHERE`: a row that is there may stay as it is.
+    pub may_keep: bool,
     /// Columns that only become variables that nothing uses: they count only where the transaction writes
     /// nothing.
     pub idle: BTreeSet<String>,
@@ -185,6 +189,10 @@ impl Accesses<'_, '_> {
     fn rows(&self, id: RelationId, bound: &BoundRelation) -> Access {
         let found = &bound.found;
         let mut tested = self.names(id, &found.tested);
+        if bound.merges {
+            // Conditions of its actions may leave a row as it is.
+            tested.extend(self.names(id, &bound.read));
+        }
         let mut equal = BTreeMap::new();
         let table = self.catalog.root(id);
         // The row that is meant may lie in another partition, or in a table that inherits.
@@ -349,7 +357,7 @@ impl Accesses<'_, '_> {
             self.parents((id, table), &equal, None, certain);
             self.unique_of_new(table, &equal, &given);
             let access = Access { writes: writes.clone(), reads: reads.clone(), equal, ..of(table, deed) };
-            self.found.push(Access { certain, listed, ..access });
+            self.found.push(Access { certain, listed, may_keep: bound.may_keep, ..access });
         }
         Ok(())
     }
@@ -357,6 +365,15 @@ impl Accesses<'_, '_> {
     /// The columns that an UPDATE of these depends on, because conditions of the table have both.
     fn read_by_checks(&self, table: RelationId, set: &BTreeSet<String>, reads: Columns) -> Columns {
         let Columns::These(mut names) = reads else { return Columns::All };
+        let concerns = |check: &&Check| !check.valid || !check.columns.is_disjoint(set);
+        let of_parts = self.catalog.members(table).filter(|member| **member != self.catalog.relations[table]);
+        if of_parts
+            .flat_map(|member| &member.checks)
+            .any(|check| concerns(&check) && !self.catalog.relations[table].checks.contains(check))
+        {
+            // The columns that choose the partition decide which conditions hold.
+            return Columns::All;
+        }
         let checks = self.catalog.members(table).flat_map(|member| &member.checks);
         let again = checks.filter(|check| !check.valid || !check.columns.is_disjoint(set));
         names.extend(again.flat_map(|check| check.columns.iter().cloned()));
@@ -662,6 +679,7 @@ fn of(table: RelationId, deed: Deed) -> Access {
         writes: Columns::NONE,
         certain: false,
         listed: false,
+        may_keep: false,
         idle: BTreeSet::new(),
         in_result: false,
         deferrable: false,

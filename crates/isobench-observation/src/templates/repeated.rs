@@ -1,7 +1,8 @@
 //! Commands that a transaction executes again and again with other values, as in a loop that is written out.
 //!
 //! A cycle of dependencies passes through at most two operations of a transaction. So the first and the last
-//! execution stand for all, if they do the same with any other rows.
+//! execution stand for all, if they do the same with any other rows, and if the same is executed between any two of
+//! them: then they have the same locks before them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,6 +18,9 @@ pub(super) fn repeated(
     symbols: &Symbols,
     commands: &[Vec<Read>],
 ) -> BTreeMap<usize, [usize; 2]> {
+    if commands.iter().flatten().any(|read| read.savepoint.is_some()) {
+        return BTreeMap::new();
+    }
     let arms = arms(script);
     let mut times: BTreeMap<(usize, Vec<&str>), Vec<usize>> = BTreeMap::new();
     let mut transaction = 0;
@@ -31,7 +35,9 @@ pub(super) fn repeated(
     let mut found = BTreeMap::new();
     for places in times.into_values() {
         let [first, between @ .., last] = places.as_slice() else { continue };
-        if between.is_empty() || !(Assigned { script, symbols, commands }).alike(&places) {
+        let windows: Vec<_> = places.windows(2).map(|pair| texts(commands, pair[0]..pair[1])).collect();
+        let periodic = windows.windows(2).all(|pair| pair[0] == pair[1]);
+        if between.is_empty() || !periodic || !(Assigned { script, symbols, commands }).alike(&places) {
             continue;
         }
         let along = |place: &&usize| {
@@ -40,6 +46,12 @@ pub(super) fn repeated(
         found.extend(between.iter().filter(along).map(|place| (*place, [*first, *last])));
     }
     found
+}
+
+/// The texts of the commands on rows in a part of a script.
+fn texts(commands: &[Vec<Read>], range: std::ops::Range<usize>) -> Vec<Vec<&str>> {
+    let found = commands[range].iter().filter(|command| !command.is_empty());
+    found.map(|command| command.iter().map(|read| read.text.as_str()).collect()).collect()
 }
 
 /// An arm of a conditional: the places of its `\if`, and of the command that begins the arm.

@@ -11,6 +11,7 @@ use isobench_robustness::{Columns, Kind, Operation};
 
 use super::{Read, unknown};
 use crate::catalog::{Catalog, RelationId, RelationKind};
+use crate::statement::Deed;
 
 /// What a statement reads and writes of such data, by name.
 #[derive(Debug, Clone, Default)]
@@ -91,7 +92,8 @@ pub(super) fn note(read: &mut [Vec<Vec<Read>>], catalog: &Catalog) {
             let relation = &catalog.relations[table];
             let name = match relation.kind {
                 RelationKind::System => {
-                    own.reads.insert(CATALOGS.to_owned());
+                    let of = if relation.name == "pg_sequences" { SEQUENCES } else { CATALOGS };
+                    own.reads.insert(of.to_owned());
                     continue;
                 }
                 RelationKind::Other => SEQUENCES.to_owned(),
@@ -107,6 +109,25 @@ pub(super) fn note(read: &mut [Vec<Vec<Read>>], catalog: &Catalog) {
                 own.writes.insert(name.clone());
             }
             own.reads.insert(name);
+        }
+    }
+    take_numbers(read);
+}
+
+/// Lets statements that take numbers of sequences write them, if any statement reads sequences.
+fn take_numbers(read: &mut [Vec<Vec<Read>>]) {
+    let reads = |one: &Read| one.unguarded.reads.contains(SEQUENCES);
+    if !read.iter().flatten().flatten().any(reads) {
+        return;
+    }
+    for statement in read.iter_mut().flatten().flatten() {
+        let inserting = [Deed::Insert, Deed::InsertOrRead, Deed::InsertOrUpdate];
+        let inserts = match &statement.accesses {
+            Ok(accesses) => accesses.iter().any(|access| inserting.contains(&access.deed)),
+            Err(_) => true,
+        };
+        if inserts || statement.named.contains("nextval") {
+            statement.unguarded.writes.insert(SEQUENCES.to_owned());
         }
     }
 }
