@@ -70,9 +70,10 @@ fn answer(document: &Document, width: usize) -> Vec<Spans> {
 fn missed(document: &Document, width: usize) -> Vec<Spans> {
     let Some(text) = experiment::describe(document) else { return Vec::new() };
     let mut lines = vec![Line::plain(text.title)];
-    lines.extend(
-        text.missed.iter().take(FEW).map(|sentence| Line::plain(format!("Missed there: {sentence}"))),
-    );
+    let missed: Vec<&str> = text.missed.iter().take(FEW).map(String::as_str).collect();
+    if !missed.is_empty() {
+        lines.push(Line::plain(format!("What the original missed: {}", missed.join(" "))));
+    }
     lines.extend(text.verdict.map(Line::plain));
     paragraphs(&lines, width)
 }
@@ -285,8 +286,8 @@ fn change(ratio: Option<&RatioToFirst>, own: &str) -> Entry {
 fn results(document: &Document) -> Vec<Line> {
     let mut lines: Vec<Line> = precision::sweeps(document).into_iter().map(Line::plain).collect();
     lines.extend(sentences::per_minute(document).into_iter().map(Line::plain));
-    let unknown = |line: &Line| line.emphasis == Emphasis::Caution;
-    lines.extend(durability::sentences(document).into_iter().filter(unknown));
+    let graver = |line: &Line| line.emphasis != Emphasis::Plain;
+    lines.extend(durability::sentences(document).into_iter().filter(graver));
     lines
 }
 

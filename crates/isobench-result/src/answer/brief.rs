@@ -7,7 +7,7 @@ use isobench_isolation::Level;
 
 use super::evidence::{Candidate, Evidence, SafetyEvidence, factors, measured};
 use super::rules::{damages, decide};
-use super::words;
+use super::{reasons, words};
 use crate::document::{Cell, Document, Durability, FaultRound};
 use crate::durability;
 use crate::numbers::{count, counted, of_unit, whole_percent};
@@ -46,7 +46,8 @@ pub fn brief(document: &Document) -> Brief {
     let grounds = || {
         let unproved = groups.iter().any(|group| group.candidates.iter().any(|it| it.verdict().is_none()));
         let way_out = unproved.then(|| capital(&way_out(document)) + ".");
-        grounds(document, &groups).into_iter().chain(way_out).collect::<Vec<_>>()
+        let standby = reasons::standby(document).map(|line| line.text);
+        grounds(document, &groups).into_iter().chain(way_out).chain(standby).collect::<Vec<_>>()
     };
     match groups.as_slice() {
         _ if !document.complete || durability::is_settled(document) => {
@@ -213,7 +214,7 @@ fn of_durability(cell: &Cell) -> Option<Finding> {
     let (right, phrase) = match cell.durability()? {
         Durability::Kept => (Some(true), Line::plain("no commit lost")),
         Durability::Lost => (Some(false), Line::plain(format!("{lost}, not promised"))),
-        Durability::Broken => (Some(false), Line::grave(format!("DURABILITY BROKEN: {lost}"))),
+        Durability::Broken => (Some(false), Line::grave("DURABILITY BROKEN")),
         Durability::Withheld => (None, Line::caution("unknown")),
     };
     Some(Finding { right, phrase })
