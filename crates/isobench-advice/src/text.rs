@@ -494,12 +494,11 @@ pub(crate) fn shown(text: &mut String, reason: &Reason) {
 
 /// What was shown in columns; else what theory says.
 fn shown_briefly(text: &mut String, reason: &Reason, width: usize) {
-    match &reason.shown {
-        Some(tried) => gravest(text, &reason.at_levels(), tried, width),
-        None => {
-            let _ = writeln!(text, "{}", happens(reason));
-            shown(text, reason);
-        }
+    if let Some(tried) = &reason.shown {
+        gravest(text, &reason.at_levels(), tried, width);
+    } else {
+        let _ = writeln!(text, "{}", happens(reason));
+        shown(text, reason);
     }
 }
 

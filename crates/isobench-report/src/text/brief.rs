@@ -266,6 +266,9 @@ fn change(ratio: Option<&RatioToFirst>, own: &str) -> Entry {
         None if large(ratio.mean) => format!("{} × (?)", short(ratio.mean)),
         None => format!("{} % (?)", share(ratio.mean)),
         Some((low, high)) if high > UNKNOWN * low => "too few rounds".to_owned(),
+        Some((low, high)) if !ratio.significant && large(high) => {
+            format!("? ({} {} ×)", short(low), short(high))
+        }
         Some((low, high)) if large(ratio.mean) || large(high) => {
             format!("{} × ({} {})", short(ratio.mean), short(low), short(high))
         }

@@ -241,15 +241,15 @@ impl Difference {
             };
             let other = fewer.swap_remove(best);
             let same = (0..columns.len()).find(|place| row[*place] == other[*place]);
-            let key = same.map_or_else(String::new, |place| {
-                format!(" {} {}", plain(columns[place]), value(row[place].as_ref()))
-            });
+            let key = same.map(|place| format!(" {} {}", plain(columns[place]), value(row[place].as_ref())));
+            let place = key
+                .map_or_else(|| format!("a row of {}", plain(table)), |key| format!("{}{key}", plain(table)));
             let differing = (0..columns.len()).filter(|place| row[*place] != other[*place]);
-            self.cells.extend(differing.map(|place| ChangedCell {
-                place: format!("{}{key}", plain(table)),
-                column: columns[place].to_owned(),
-                now: value(row[place].as_ref()),
-                otherwise: value(other[place].as_ref()),
+            self.cells.extend(differing.map(|differing| ChangedCell {
+                place: place.clone(),
+                column: columns[differing].to_owned(),
+                now: value(row[differing].as_ref()),
+                otherwise: value(other[differing].as_ref()),
             }));
         }
         self.fewer.extend(fewer.iter().map(|row| format!("{} {}", plain(table), named_row(columns, row))));
@@ -419,10 +419,14 @@ fn shown_steps<'a>(wrong: &'a WrongOutcome, differences: &Differences) -> Vec<Sh
         let rows = place.and_then(|place| rows_of(&wrong.outcome, step.transaction).nth(place));
         steps.push(ShownStep { step, rows, goes_on });
     }
+    let went_on =
+        |step: &TriedStep| steps.iter().any(|shown| shown.goes_on && std::ptr::eq(shown.step, step));
     let matters = |step: &TriedStep| {
         is_end(&step.sql)
             || step.waits()
+            || went_on(step)
             || failed(step)
+            || locks(&step.sql)
             || differences.tables.iter().any(|table| mentions(&step.sql, table))
     };
     let left_out: Vec<(usize, usize)> = wrong
@@ -448,10 +452,14 @@ fn shown_steps<'a>(wrong: &'a WrongOutcome, differences: &Differences) -> Vec<Sh
             !own.any(|step| matters(step) && !is_end(&step.sql))
         })
         .collect();
-    steps.retain(|shown| {
-        !is_begin(shown.step) && (!may || matters(shown.step) || whole.contains(&shown.step.transaction))
-    });
-    steps
+    let kept: Vec<bool> = steps
+        .iter()
+        .map(|shown| {
+            let matters = !may || matters(shown.step) || whole.contains(&shown.step.transaction);
+            matters && !is_begin(shown.step)
+        })
+        .collect();
+    steps.into_iter().zip(kept).filter(|(_, kept)| *kept).map(|(shown, _)| shown).collect()
 }
 
 /// For each step that returned rows, which of its transaction's answers it is; none where that isn't
@@ -507,6 +515,12 @@ fn failed(step: &TriedStep) -> bool {
 /// True if an answer is a command tag: "UPDATE 1".
 fn is_tag(answer: &str) -> bool {
     answer.chars().all(|letter| letter.is_ascii_uppercase() || letter.is_ascii_digit() || letter == ' ')
+}
+
+/// True if a statement takes a lock by itself, for which others may wait.
+fn locks(sql: &str) -> bool {
+    let sql = sql.to_lowercase();
+    sql.contains("_lock") || sql.trim_start().starts_with("lock ")
 }
 
 /// True if a statement has a table's name as a word.
@@ -656,6 +670,8 @@ fn shortened(sql: &str, matter: &[String]) -> Vec<String> {
             let mut forms = vec![format!("SELECT {columns}{dots} FROM {rest}")];
             if let Some((_, condition)) = clause(rest, "WHERE").filter(|_| cut) {
                 forms.push(format!("SELECT {columns} … {condition}"));
+            } else if let Some((table, _)) = rest.split_once(' ') {
+                forms.push(format!("SELECT {columns}{dots} FROM {table} …"));
             }
             forms
         }
@@ -666,7 +682,8 @@ fn shortened(sql: &str, matter: &[String]) -> Vec<String> {
             let sets = sets.join(", ");
             let dots = if cut { ", …" } else { "" };
             let filter = if condition.is_empty() { String::new() } else { format!(" WHERE {condition}") };
-            vec![format!("{table} SET {sets}{dots}{filter}"), format!("UPDATE … {sets}")]
+            let whole = format!("{table} SET {sets}{dots}{filter}");
+            vec![whole, format!("{table} … {sets}"), format!("UPDATE … {sets}")]
         }
         _ => vec![sql.to_owned()],
     }
@@ -851,7 +868,7 @@ mod tests {
         ];
         let lines = steps_and_end(&wrong, &[], 100);
         let at = |number: usize| lines[number].trim_start_matches([' ', '1', '2', '3', '4', '5']);
-        assert_eq!(at(2), "UPDATE … stock = 999 waits");
+        assert_eq!(at(2), "UPDATE products … stock = 999 waits");
         assert_eq!(at(4), "UPDATE goes on → no row");
         assert_eq!(at(5), "COMMIT → ERROR: it is late");
     }
@@ -913,7 +930,7 @@ mod tests {
         let matter = names(&["n"]);
         for (sql, short) in [
             ("SELECT a, n, b FROM t WHERE id = 1 AND x IN (1, 2);", "SELECT n … id = 1 AND x IN (1, 2)"),
-            ("SELECT count(*) FROM t WHERE id = 1", "SELECT count(*) FROM t WHERE id = 1"),
+            ("SELECT count(*) FROM t WHERE id = 1", "SELECT count(*) FROM t …"),
             ("SELECT ' FROM ', t.n FROM t", "SELECT t.n, … FROM t"),
             ("UPDATE t SET a = (SELECT 1, 2), n = n + 1 WHERE id = 1", "UPDATE … n = n + 1"),
             ("UPDATE t SET version = 1 WHERE id = 1", "UPDATE … version = 1"),

@@ -74,7 +74,7 @@ pub struct CompareOptions {
     #[arg(long, help_heading = OUTPUT)]
     pub live: bool,
     /// Print all details, not only what fits on a screen
-    #[arg(long, help_heading = OUTPUT)]
+    #[arg(long, help_heading = OUTPUT, hide_short_help = true)]
     pub details: bool,
     /// Print all details, and what the columns of the table mean
     #[arg(long, help_heading = OUTPUT, hide_short_help = true)]

@@ -43,7 +43,7 @@ fn a_lost_update_is_shown_step_by_step() {
         "repeatable read  nothing found in ",
         "serializable     nothing found in ",
         "What goes wrong at read committed (executed):\n     T1  sell.sql ",
-        "UPDATE stock SET left_over = 100 - 1 WHERE id = 1\n",
+        "UPDATE stock … left_over = 100 - 1\n",
         "     left_over of stock id 1 is 99; one after the other, in either order, it would be 98.\n",
     ]);
     let found: Value = serde_json::from_str(&s.read("found.json")).expect("JSON");
