@@ -59,7 +59,12 @@ pub fn brief(document: &Document) -> Brief {
             let doubts = withheld(group, &answer.join(" "));
             Brief { answer, grounds: grounds(), doubts }
         }
-        several => Brief { answer: of_several(document, several), grounds: grounds(), doubts: Vec::new() },
+        several => {
+            let answer = of_several(document, several);
+            let said = answer.join(" ");
+            let doubts = distinct(several.iter().flat_map(|group| withheld(group, &said)));
+            Brief { answer, grounds: grounds(), doubts: doubts.into_iter().take(MOST).collect() }
+        }
     }
 }
 
