@@ -6,10 +6,10 @@ use std::path::Path;
 
 use isobench_isolation::Level;
 use isobench_observation::Templates;
-use isobench_report::wrap;
+use isobench_report::{witness, wrap};
 use isobench_result::Tried;
 use isobench_result::numbers::counted;
-use isobench_result::view::tried::witnesses;
+use isobench_result::view::tried::{witnesses, wrong_outcomes};
 
 use crate::advice::{Advice, Candidate, Measured, Passed, Status, Transaction};
 use crate::change_set::ChangeSet;
@@ -32,6 +32,9 @@ const MOST_DEADLOCKS: usize = 4;
 
 /// The fewest columns for the reasons of levels.
 const LEAST_WHY: usize = 44;
+
+/// The width of what isn't part of the answer.
+const USUAL: usize = 100;
 
 /// The most sets of changes that are listed.
 const MOST_SETS: usize = 6;
@@ -74,8 +77,8 @@ pub fn answer(advice: &Advice, width: usize) -> String {
     deadlocks(&mut text, advice, width);
     idioms(&mut text, advice);
     for (number, reason) in evidence.reasons().iter().enumerate() {
-        let _ = writeln!(text, "\n[{}] {}", number + 1, happens(reason));
-        shown(&mut text, reason);
+        let _ = write!(text, "\n[{}] ", number + 1);
+        shown_briefly(&mut text, reason, width);
     }
     undecided(&mut text, advice, width);
     text
@@ -161,8 +164,8 @@ impl<'a> Evidence<'a> {
 /// What happens at levels that aren't enough.
 pub fn broken(templates: &Templates, broken: &Shown) -> String {
     let reason = reason(&templates.programs, broken);
-    let mut text = format!("{}\n", happens(&reason));
-    shown(&mut text, &reason);
+    let mut text = String::new();
+    shown_briefly(&mut text, &reason, USUAL);
     if let Executed::Unshown(count) = broken.executed {
         let _ = writeln!(text, "{} didn't show it, which proves nothing.", counted(count, "interleaving"));
     }
@@ -174,8 +177,8 @@ pub fn broken(templates: &Templates, broken: &Shown) -> String {
 
 /// What happens with all scripts together, at levels that aren't enough.
 pub fn wrong(tried: &Tried) -> String {
-    let mut text = "What happens at these levels:\n".to_owned();
-    witness(&mut text, "these levels", tried);
+    let mut text = String::new();
+    gravest(&mut text, "these levels", tried, USUAL);
     text
 }
 
@@ -491,11 +494,30 @@ pub(crate) fn shown(text: &mut String, reason: &Reason) {
         });
         return;
     };
-    witness(text, &reason.at_levels(), tried);
+    in_full(text, &reason.at_levels(), tried);
 }
 
-/// The gravest wrong outcome, step by step.
-fn witness(text: &mut String, level: &str, tried: &Tried) {
+/// What was shown in columns; else what theory says.
+fn shown_briefly(text: &mut String, reason: &Reason, width: usize) {
+    if let Some(tried) = &reason.shown {
+        gravest(text, &reason.at_levels(), tried, width);
+    } else {
+        let _ = writeln!(text, "{}", happens(reason));
+        shown(text, reason);
+    }
+}
+
+/// The gravest wrong outcome, a column for each transaction.
+fn gravest(text: &mut String, level: &str, tried: &Tried, width: usize) {
+    if let Some((wrong, levels)) = wrong_outcomes(&[(level.to_owned(), tried)]).first() {
+        for line in witness(wrong, levels, &tried.masked, width) {
+            let _ = writeln!(text, "{line}");
+        }
+    }
+}
+
+/// The gravest wrong outcome in full.
+fn in_full(text: &mut String, level: &str, tried: &Tried) {
     if let Some(witness) = witnesses(&[(level.to_owned(), tried)]).into_iter().next() {
         let _ = writeln!(text, "{}", witness.heading);
         witness.lines.iter().for_each(|line| {

@@ -3,6 +3,7 @@
 //!
 //! Readable without colour. Not here: the computation of what is shown, and how emphasis looks.
 
+mod brief;
 pub mod experiment;
 pub mod header;
 mod judgement;
@@ -11,11 +12,13 @@ mod precision;
 mod seen;
 pub mod sentences;
 mod statements;
+mod witness;
 
 use std::fmt;
 
 pub use precision::paragraphs as precision;
 pub use statements::statements;
+pub use witness::witness;
 
 use isobench_result::answer::{Answer, answer};
 use isobench_result::conclusions::summarised;
@@ -39,8 +42,12 @@ const LEAST_WIDTH: usize = 40;
 pub struct Terminal {
     /// Its width in columns.
     pub width: usize,
-    /// True if the report explains its columns.
+    /// True if the report explains its columns; it then has all details.
     pub legend: bool,
+    /// True if the report has all details, not only what fits on a screen.
+    pub details: bool,
+    /// True if the terminal shows ✗ and ✓.
+    pub unicode: bool,
 }
 
 /// Lines of text whose parts have an emphasis. Without it, they are the same text.
@@ -76,13 +83,18 @@ impl fmt::Display for Text {
     }
 }
 
-/// Renders the report of a comparison for a terminal of `width` columns, without emphasis and
-/// without a legend.
+/// Renders the report of a comparison on one screen for a terminal of `width` columns, without
+/// emphasis.
 pub fn render(document: &Document, width: usize) -> String {
-    Terminal { width, legend: false }.render(document).to_string()
+    Terminal::of_width(width).render(document).to_string()
 }
 
 impl Terminal {
+    /// A terminal for a report on one screen.
+    pub fn of_width(width: usize) -> Terminal {
+        Terminal { width, legend: false, details: false, unicode: true }
+    }
+
     /// Renders the report of a comparison.
     ///
     /// Summaries are computed from the rounds, whatever the document says. One row per cell,
@@ -93,6 +105,9 @@ impl Terminal {
     pub fn render(self, document: &Document) -> Text {
         let width = self.width.max(LEAST_WIDTH);
         let document = &summarised(document);
+        if !self.details && !self.legend {
+            return Text::of(brief::blocks(document, width, self.unicode));
+        }
         let answer = answer(document);
         let mut blocks = vec![header::lines(document, width), headline(&answer, width)];
         if !document.cells.is_empty() {

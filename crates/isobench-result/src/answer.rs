@@ -7,12 +7,14 @@
 //! | `price` | what one level costs against another: told apart, the same, or open |
 //! | `choice` | which of the levels without damage to use |
 //! | `rules` | the table of rules that lead from it to a recommendation |
+//! | `brief` | the same in the few lines of a terminal |
 //! | `reasons` | what stands beside it: conflicts, waits, lost work, what isn't known |
 //! | `words` | cost and damage in words |
 //! | `given` | the answer as it is saved |
 //!
 //! Not here: the sentences about each level (`text/sentences`), the table.
 
+mod brief;
 mod choice;
 mod evidence;
 mod given;
@@ -32,6 +34,7 @@ use crate::words::capital;
 use evidence::{Evidence, SafetyEvidence, measured};
 use rules::{RULES, decide};
 
+pub use brief::{Brief, Finding, brief, finding};
 pub use evidence::factors;
 pub use given::given;
 pub use rules::OWN_CONDITION;

@@ -15,6 +15,16 @@ pub fn certainty(ratio: &RatioToFirst) -> String {
     }
 }
 
+/// How warnings begin that say how the cells of a comparison took turns. They concern the method, and
+/// nobody has to act on them.
+const ABOUT_TURNS: [&str; 2] =
+    ["cells that could take turns are measured one after the other", "cells were measured in one piece each"];
+
+/// True if a warning says how cells took turns.
+pub fn is_about_turns(warning: &str) -> bool {
+    ABOUT_TURNS.iter().any(|start| warning.starts_with(start))
+}
+
 /// "3 rounds of 5 s", "8 rounds of 1.5 s in turns of 0.25 s"; `None` if the plan limits neither time
 /// nor transactions.
 pub fn length(document: &Document) -> Option<String> {

@@ -13,7 +13,7 @@ use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
 use isobench_pgwire::fit;
-use isobench_report::Text;
+use isobench_report::{Terminal, Text};
 use isobench_result::Emphasis;
 use tempfile::{Builder, NamedTempFile};
 
@@ -128,6 +128,31 @@ fn columns(given: Option<&str>) -> usize {
     given.map_or(USUAL, |columns: usize| columns.max(NARROWEST))
 }
 
+/// How much a report has.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Extent {
+    /// True if its columns are explained.
+    pub legend: bool,
+    /// True if it has all details.
+    pub details: bool,
+}
+
+impl Extent {
+    /// The terminal that a report of this extent is for.
+    pub fn terminal(self) -> Terminal {
+        let unicode = shows_unicode(|name| std::env::var_os(name));
+        Terminal { width: width(), legend: self.legend, details: self.details, unicode }
+    }
+}
+
+/// True if the locale's characters are those of Unicode (POSIX: Internationalization Variables).
+fn shows_unicode(variable: impl Fn(&str) -> Option<OsString>) -> bool {
+    let set = |name: &&str| variable(name).filter(|value| !value.is_empty());
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(set).unwrap_or_default();
+    let locale = locale.to_string_lossy().to_lowercase();
+    locale.contains("utf-8") || locale.contains("utf8")
+}
+
 fn write(text: &str) -> Outcome {
     let mut stdout = stdout().map_err(unwritten)?;
     stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(unwritten)
@@ -217,7 +242,6 @@ pub fn shown(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use isobench_report::Terminal;
     use isobench_result::{Client, Document, Plan, Server};
 
     use super::*;
@@ -259,10 +283,28 @@ mod tests {
     }
 
     #[test]
+    fn the_locale_decides_on_marks() {
+        for (variables, shown) in [
+            (&[][..], false),
+            (&[("LANG", "C")], false),
+            (&[("LANG", "de_DE.UTF-8")], true),
+            (&[("LANG", "C"), ("LC_CTYPE", "C.utf8")], true),
+            (&[("LC_ALL", "POSIX"), ("LANG", "en_US.UTF-8")], false),
+            (&[("LC_ALL", ""), ("LANG", "en_US.UTF-8")], true),
+        ] {
+            let variable = |name: &str| {
+                let found = variables.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| OsString::from(value))
+            };
+            assert_eq!(shows_unicode(variable), shown, "{variables:?}");
+        }
+    }
+
+    #[test]
     fn without_control_sequences_the_text_is_the_same() {
         let mut document = Document::new(Server::default(), Client::default(), Plan::default());
         document.warnings = vec!["the machine was busy".to_owned()];
-        let report = Terminal { width: 80, legend: false }.render(&document);
+        let report = Terminal::of_width(80).render(&document);
         let painted = painted(&report);
         assert_eq!(anstream::adapter::strip_str(&painted).to_string(), report.to_string());
         for (emphasis, words) in [

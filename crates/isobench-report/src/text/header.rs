@@ -49,6 +49,14 @@ pub fn lines(document: &Document, width: usize) -> Vec<Spans> {
     incomplete.into_iter().chain(about).flat_map(|line| wrap_line(&line, width, 2)).collect()
 }
 
+/// The same in one line, for the report on one screen.
+pub fn brief(document: &Document, width: usize) -> Vec<Spans> {
+    let incomplete = incomplete(document).map(Line::grave);
+    let text = join(&[&measured(document, &Plan::defaults()), &server(document)], ", ");
+    let about = Line::plain(text);
+    incomplete.into_iter().chain([about]).flat_map(|line| wrap_line(&line, width, 2)).collect()
+}
+
 /// The server, where it is, and its settings that are unusual.
 fn server(document: &Document) -> String {
     let Server { embedded, description, hot_standby, host, .. } = &document.server;

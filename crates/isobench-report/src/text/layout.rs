@@ -28,6 +28,11 @@ pub fn fits(table: &Table, width: usize) -> bool {
     Texts::of(table).least_width() <= width
 }
 
+/// The width of a table with a single blank between columns.
+pub fn least_width(table: &Table) -> usize {
+    Texts::of(table).least_width()
+}
+
 /// The lines of a table without emphasis.
 pub fn lines(table: &Table, width: usize) -> Vec<String> {
     self::table(table, width).iter().map(|spans| plain(spans)).collect()
@@ -43,8 +48,10 @@ pub fn table(table: &Table, width: usize) -> Vec<Spans> {
     let roomy = texts.least_width() + texts.widths.len().saturating_sub(1) <= width;
     let gap = if roomy { "  " } else { " " };
     let heading = |text: &str| vec![Line::plain(text)];
+    let has_units = texts.columns.iter().any(|column| !column.unit.is_empty());
+    let unit = |column: &Heading| if has_units { heading(&column.unit) } else { Vec::new() };
     let first: Vec<Vec<Line>> =
-        texts.columns.iter().map(|column| [heading(&column.title), heading(&column.unit)].concat()).collect();
+        texts.columns.iter().map(|column| [heading(&column.title), unit(column)].concat()).collect();
     let mut lines = texts.row_lines(&first, gap);
     let gaps = gap.len() * texts.widths.len().saturating_sub(1);
     lines.push(heading(&"─".repeat(texts.widths.iter().sum::<usize>() + gaps)));

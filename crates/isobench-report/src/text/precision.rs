@@ -7,6 +7,7 @@ use isobench_result::answer::factors;
 use isobench_result::document::{Cell, Document, IntervalSource, SweepResult};
 use isobench_result::numbers::{counted, percent, short};
 use isobench_result::summarise::finer;
+use isobench_result::words::capital;
 
 /// The paragraphs, not wrapped.
 pub fn paragraphs(document: &Document) -> Vec<String> {
@@ -26,8 +27,24 @@ pub fn paragraphs(document: &Document) -> Vec<String> {
         );
     }
     paragraphs.extend(resolution(document).or_else(|| finer(document).map(|finer| finer.sentence())));
-    paragraphs.extend(document.sweeps.iter().map(sweep));
+    paragraphs.extend(sweeps(document));
     paragraphs
+}
+
+/// What a search for the highest rate found, a sentence each.
+pub fn sweeps(document: &Document) -> Vec<String> {
+    document.sweeps.iter().map(sweep).collect()
+}
+
+/// The precision in one sentence, or why there is none.
+pub fn briefly(document: &Document) -> Option<String> {
+    if document.cells.iter().all(|cell| cell.summary.tps.low.is_none()) {
+        return Some("No intervals: they need three complete rounds.".to_owned());
+    }
+    let finer = || finer(document).map(|finer| finer.sentence());
+    let sentence = resolution(document).or_else(finer)?;
+    let bare = sentence.strip_prefix("Precision: ").or(sentence.strip_prefix("Resolution: "));
+    Some(capital(bare.unwrap_or(&sentence)))
 }
 
 /// The noise that the A/A cell shows.

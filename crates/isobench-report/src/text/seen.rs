@@ -52,6 +52,11 @@ fn cleared(document: &Document) -> Option<String> {
     (!cleared.is_empty()).then(|| format!("Snapshots: {}", cleared.join(" ")))
 }
 
+/// Why rows weren't observed, a sentence for each workload.
+pub fn prevented_ones(document: &Document) -> Vec<String> {
+    document.observations.iter().filter_map(|observation| unseen(document, observation)).collect()
+}
+
 /// The share of the statements that got further columns, and what couldn't be tracked; `None` if no
 /// statement was observed.
 fn seen(

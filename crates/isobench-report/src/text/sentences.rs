@@ -152,6 +152,25 @@ fn unusual(document: &Document, cells: &[&Cell]) -> Vec<String> {
     sentences
 }
 
+/// The proof of each broken promise.
+pub fn broken(document: &Document) -> Vec<String> {
+    levels(document).iter().filter_map(|cells| judgement::broken(cells)).collect()
+}
+
+/// Transactions that failed, or that weren't counted, by level: what a reader has to act on.
+pub fn faults(document: &Document) -> Vec<String> {
+    let of = |cells: &Vec<&Cell>| {
+        let sentences: Vec<String> = wrong_data(cells)
+            .into_iter()
+            .chain(not_retried(document, cells))
+            .chain(left_over(cells))
+            .collect();
+        (!sentences.is_empty())
+            .then(|| format!("{}: {}", capital(&name(document, cells)), sentences.join(" ")))
+    };
+    levels(document).iter().filter_map(of).collect()
+}
+
 /// What the server runs in place of a level.
 fn mislabelled(level: &CellLevel) -> Option<String> {
     match &level.effective {

@@ -17,6 +17,11 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::examples::{self, Story, example};
 
+/// A terminal for the report with all details.
+fn details(width: usize) -> Terminal {
+    Terminal { details: true, ..Terminal::of_width(width) }
+}
+
 #[test]
 fn every_example_obeys_the_schema() {
     let schema: Value = serde_json::from_str(&json_schema()).unwrap();
@@ -167,8 +172,13 @@ fn summarising_again_changes_nothing() {
 #[test]
 fn no_line_is_wider_than_the_terminal() {
     for (name, document) in examples::all() {
-        for (width, legend) in [60, 80, 100, 132, 200].into_iter().flat_map(|it| [(it, false), (it, true)]) {
-            for line in (Terminal { width, legend }).render(&document).to_string().lines() {
+        let forms = [(false, false), (false, true), (true, true)];
+        for (width, (legend, details)) in
+            [60, 80, 100, 132, 200].into_iter().flat_map(|width| forms.map(|form| (width, form)))
+        {
+            for line in
+                (Terminal { width, legend, details, unicode: true }).render(&document).to_string().lines()
+            {
                 assert!(line.width() <= width, "{name} at {width}: {line}");
             }
         }
@@ -179,7 +189,7 @@ fn no_line_is_wider_than_the_terminal() {
 #[test]
 fn eighty_columns_show_what_matters() {
     for (name, document) in examples::all().into_iter().filter(|(_, document)| !document.cells.is_empty()) {
-        let text = render(&document, 80);
+        let text = details(80).render(&document).to_string();
         let heading = text.lines().find(|line| line.contains(" level  ") || line.starts_with("level "));
         let heading: Vec<&str> = heading.unwrap_or_default().split_whitespace().collect();
         let compared = document.cells.iter().any(|cell| cell.summary.ratio.is_some()) && name != "single-run";
@@ -201,7 +211,7 @@ fn eighty_columns_show_what_matters() {
 #[test]
 fn the_report_starts_with_the_answer() {
     for (name, document) in examples::all() {
-        let text = render(&document, 80);
+        let text = details(80).render(&document).to_string();
         let screen: Vec<&str> = text.lines().take(20).flat_map(|line| line.split_whitespace()).collect();
         let headline = answer(&document).text();
         assert!(
@@ -214,7 +224,7 @@ fn the_report_starts_with_the_answer() {
 #[test]
 fn emphasis_follows_from_the_meaning() {
     let emphasised = |name: &str, wanted: Emphasis| -> Vec<String> {
-        let text = Terminal { width: 80, legend: false }.render(&example(name));
+        let text = details(80).render(&example(name));
         let spans = text.lines().iter().flatten().filter(|span| span.emphasis == wanted);
         spans.map(|span| span.text.trim().to_owned()).collect()
     };
@@ -301,7 +311,8 @@ fn what_cannot_be_trusted_is_branded_in_the_row_and_in_the_sentence() {
         ("single-round", &["No intervals: they need three complete rounds or more"]),
         ("three-levels", &["can't lose updates even at read committed"]),
     ] {
-        let text = render(&example(name), 120).split_whitespace().collect::<Vec<_>>().join(" ");
+        let text =
+            details(120).render(&example(name)).to_string().split_whitespace().collect::<Vec<_>>().join(" ");
         for brand in brands {
             assert!(text.contains(brand), "{name} lacks \"{brand}\":\n{text}");
         }
@@ -311,7 +322,7 @@ fn what_cannot_be_trusted_is_branded_in_the_row_and_in_the_sentence() {
 #[test]
 fn a_trustworthy_comparison_has_no_brand() {
     for name in ["three-levels", "checked"] {
-        let text = render(&example(name), 120);
+        let text = details(120).render(&example(name)).to_string();
         for brand in ["INCOMPLETE", "ERRORED", "VIOLATED", "WRONG", "ASKED FOR", "BROKEN"] {
             assert!(!text.contains(brand), "{name}: {brand}:\n{text}");
         }
@@ -523,7 +534,7 @@ proptest! {
         let json = document.to_json();
         prop_assert_eq!(&Document::from_json(&json).unwrap(), &document);
         // The JSON itself could only hold such a word inside an encoded histogram.
-        for text in [render(&document, width), to_csv(&document)] {
+        for text in [render(&document, width), details(width).render(&document).to_string(), to_csv(&document)] {
             prop_assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
         }
     }

@@ -22,6 +22,11 @@ fn schema_file() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/result.schema.json")
 }
 
+/// A terminal for the report with all details.
+fn details(width: usize) -> Terminal {
+    Terminal { details: true, ..Terminal::of_width(width) }
+}
+
 /// The examples as they are read after they were saved.
 fn saved() -> Vec<(&'static str, Document)> {
     let read = |document: Document| Document::from_json(document.to_json().as_bytes()).unwrap();
@@ -106,10 +111,17 @@ fn text_is_as_expected() {
 }
 
 #[test]
+fn details_are_as_expected() {
+    for (name, document) in saved() {
+        expect(golden(&format!("{name}.details.txt")), &details(80).render(&document).to_string());
+    }
+}
+
+#[test]
 fn wide_text_shows_the_factors_as_columns() {
     for (name, document) in saved().iter().filter(|(name, _)| ["many-factors", "three-levels"].contains(name))
     {
-        expect(golden(&format!("{name}.wide.txt")), &render(document, 170));
+        expect(golden(&format!("{name}.wide.txt")), &details(170).render(document).to_string());
     }
 }
 
@@ -117,14 +129,14 @@ fn wide_text_shows_the_factors_as_columns() {
 fn narrow_text_stacks_the_rows() {
     for name in ["checked", "strategies"] {
         let (_, document) = saved().into_iter().find(|(known, _)| *known == name).unwrap();
-        expect(golden(&format!("{name}.narrow.txt")), &render(&document, 60));
+        expect(golden(&format!("{name}.narrow.txt")), &details(60).render(&document).to_string());
     }
 }
 
 #[test]
 fn the_legend_explains_the_columns() {
     let (_, document) = saved().into_iter().find(|(known, _)| *known == "checked").unwrap();
-    let text = Terminal { width: 80, legend: true }.render(&document);
+    let text = Terminal { legend: true, ..Terminal::of_width(80) }.render(&document);
     expect(golden("checked.legend.txt"), &text.to_string());
 }
 

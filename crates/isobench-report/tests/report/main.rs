@@ -11,4 +11,5 @@ mod html;
 mod metric_trend;
 mod pair;
 mod rules;
+mod size;
 mod trend;

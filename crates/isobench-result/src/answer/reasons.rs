@@ -274,7 +274,7 @@ fn background(document: &Document) -> Vec<Line> {
 }
 
 /// What is to be known if clients read on a standby.
-fn standby(document: &Document) -> Option<Line> {
+pub fn standby(document: &Document) -> Option<Line> {
     let readers = document.plan.readers();
     let lags: Vec<f64> = document
         .cells

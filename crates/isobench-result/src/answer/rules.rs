@@ -5,6 +5,7 @@
 
 use isobench_isolation::{EffectiveLevel, Level, Model};
 
+use super::brief::{enough_here, to_use};
 use super::choice::{By, Choice, choose};
 use super::evidence::{Candidate, Evidence, SafetyEvidence};
 use super::words::{cost, damage, lost_between, nothing_found, range, retried, signed, unseen};
@@ -20,6 +21,8 @@ pub struct Decision<'a> {
     pub recommended: Vec<&'a Cell>,
     /// The sentences of the headline.
     pub sentences: Vec<String>,
+    /// Shorter sentences in place of the first one, without the grounds; empty if there are none.
+    pub lead: Vec<String>,
     /// True if more rounds could change what is recommended.
     pub open: bool,
 }
@@ -63,7 +66,7 @@ pub fn decide<'a>(evidence: &Evidence<'a>) -> (&'static str, Decision<'a>) {
 /// No recommendation, for a reason.
 fn no<'a>(reason: &str) -> Decision<'a> {
     let sentence = format!("No level is recommended: {reason}.");
-    Decision { recommended: Vec::new(), sentences: vec![sentence], open: false }
+    Decision { recommended: Vec::new(), sentences: vec![sentence], lead: Vec::new(), open: false }
 }
 
 fn names<'b, 'a: 'b>(candidates: impl Iterator<Item = &'b Candidate<'a>>) -> String {
@@ -133,7 +136,7 @@ fn carried<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
     );
     let lost = evidence.candidates.iter().filter_map(lost_between);
     let sentences = std::iter::once(sentence).chain(lost).chain(damages(evidence)).collect();
-    Some(Decision { recommended: Vec::new(), sentences, open: false })
+    Some(Decision { recommended: Vec::new(), sentences, lead: Vec::new(), open: false })
 }
 
 /// A condition of the user's that didn't hold even where a level promises everything.
@@ -255,7 +258,7 @@ fn not_seen<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
         )
     }));
     sentences.extend(costs(evidence, &evidence.candidates[0]));
-    Some(Decision { recommended: Vec::new(), sentences, open: false })
+    Some(Decision { recommended: Vec::new(), sentences, lead: Vec::new(), open: false })
 }
 
 fn none_safe<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
@@ -279,7 +282,7 @@ fn none_safe<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
 }
 
 /// The damage that unsafe candidates did, a sentence each; of many the first three.
-fn damages(evidence: &Evidence<'_>) -> Vec<String> {
+pub fn damages(evidence: &Evidence<'_>) -> Vec<String> {
     let all: Vec<_> = evidence.with(|safety| *safety == SafetyEvidence::Unsafe).collect();
     let mut said: Vec<String> = all.iter().take(MOST_NAMED).map(|candidate| damage(candidate)).collect();
     if all.len() > MOST_NAMED {
@@ -307,6 +310,7 @@ fn enough<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
     let best = choice.best[0];
     let mut sentences =
         vec![format!("{} is enough here: {}.", capital(&best.name), nothing_found(best, evidence))];
+    let lead = vec![enough_here(best)];
     let stronger: Vec<_> = stronger(evidence, best).collect();
     let said: Vec<String> = stronger
         .iter()
@@ -325,7 +329,7 @@ fn enough<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
     }
     sentences.extend(against_usual(evidence, best));
     sentences.extend(as_far_as_seen(&choice));
-    Some(Decision { recommended: vec![best.cell], sentences, open: choice.open })
+    Some(Decision { recommended: vec![best.cell], sentences, lead, open: choice.open })
 }
 
 /// A stronger level costs the same as the cheapest.
@@ -350,11 +354,12 @@ fn free<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
     };
     let found = nothing_found(best, evidence);
     let mut sentences = vec![format!("Use {}: {found}, and {little}.", best.name)];
+    let lead = vec![to_use(&choice.best), capital(&little) + "."];
     sentences.extend(against_weaker(evidence, &choice));
     sentences.extend(damages(evidence));
     sentences.extend(not_higher(evidence, &choice));
     sentences.extend(as_far_as_seen(&choice));
-    Some(Decision { recommended: vec![best.cell], sentences, open: false })
+    Some(Decision { recommended: vec![best.cell], sentences, lead, open: false })
 }
 
 /// The cheapest can't be told from others.
@@ -364,6 +369,7 @@ fn unsettled<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
     let found = nothing_found(choice.cheapest, evidence);
     let where_ = if names.len() == 2 { "either" } else { "any of them" };
     let mut sentences = vec![format!("Use {}: {found} at {where_}.", names.join(" or "))];
+    let lead = vec![to_use(&choice.best)];
     if let Some(numbers) = numbers(evidence, &choice) {
         let reason = if choice.open {
             format!("but more rounds are needed to be sure{}", finer_option(evidence))
@@ -383,7 +389,7 @@ fn unsettled<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
     sentences.extend(not_higher(evidence, &choice));
     sentences.extend(as_far_as_seen(&choice));
     let recommended = choice.best.iter().map(|candidate| candidate.cell).collect();
-    Some(Decision { recommended, sentences, open: choice.open })
+    Some(Decision { recommended, sentences, lead, open: choice.open })
 }
 
 /// True if the estimate of one is that of the other, as nearly as anybody cares.
@@ -413,8 +419,11 @@ fn cheapest<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
     let mut sentence = format!("Use {}: {}", best.name, nothing_found(best, evidence));
     let beside = usual(evidence, best).or_else(|| weaker(evidence, best));
     let ratio = beside.and_then(|other| Some((evidence.ratio(best, other)?, &other.name)));
+    let mut lead = vec![to_use(&choice.best)];
     if let Some((ratio, name)) = &ratio {
-        sentence = format!("{sentence}, and it {}", cost(ratio, name));
+        let cost = cost(ratio, name);
+        sentence = format!("{sentence}, and it {cost}");
+        lead.push(format!("It {cost}."));
     }
     let mut sentences = vec![sentence + "."];
     let dearer = stronger(evidence, best).filter(|other| {
@@ -426,7 +435,7 @@ fn cheapest<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
     sentences.extend(damages(evidence));
     sentences.extend(not_higher(evidence, &choice));
     sentences.extend(as_far_as_seen(&choice));
-    Some(Decision { recommended: vec![best.cell], sentences, open: choice.open })
+    Some(Decision { recommended: vec![best.cell], sentences, lead, open: choice.open })
 }
 
 /// What was not seen of what is recommended, in a sentence; `None` if everything that matters was.

@@ -48,8 +48,8 @@ pub fn summary(tried: &Tried) -> String {
     }
 }
 
-/// The wrong outcomes, each once, damage before wrong answers, the shortest first.
-pub fn witnesses(levels: &[AtLevel<'_>]) -> Vec<Witness> {
+/// The wrong outcomes, each once with its levels, damage before wrong answers, the shortest first.
+pub fn wrong_outcomes<'a>(levels: &[AtLevel<'a>]) -> Vec<(&'a WrongOutcome, Vec<String>)> {
     let mut found: Vec<(&WrongOutcome, Vec<String>)> = Vec::new();
     for (level, tried) in levels {
         for wrong in &tried.found {
@@ -61,7 +61,17 @@ pub fn witnesses(levels: &[AtLevel<'_>]) -> Vec<Witness> {
         }
     }
     found.sort_by_key(|(wrong, _)| (!wrong.damage, wrong.steps.len()));
-    found.iter().map(|(wrong, levels)| witness(wrong, levels)).collect()
+    found
+}
+
+/// The columns (table.column) whose values mean nothing.
+pub fn masked(levels: &[AtLevel<'_>]) -> Vec<String> {
+    distinct(levels.iter().flat_map(|(_, tried)| &tried.masked).cloned())
+}
+
+/// The wrong outcomes in full, in the same order.
+pub fn witnesses(levels: &[AtLevel<'_>]) -> Vec<Witness> {
+    wrong_outcomes(levels).iter().map(|(wrong, levels)| witness(wrong, levels)).collect()
 }
 
 fn same_steps(one: &WrongOutcome, other: &WrongOutcome) -> bool {
@@ -153,15 +163,20 @@ fn of_order(rows: &[&String]) -> Vec<String> {
     lines
 }
 
+/// Which scripts weren't tried, a sentence each.
+pub fn notes_of_untried(levels: &[AtLevel<'_>]) -> Vec<String> {
+    let not_tried = levels.iter().flat_map(|(_, tried)| &tried.not_tried);
+    distinct(not_tried.map(|refused| match refused.script.as_str() {
+        "" => format!("Interleavings were not tried: {}.", refused.reason),
+        script => format!("Interleavings of {script} were not tried: {}.", refused.reason),
+    }))
+}
+
 /// What wasn't tried, and what wasn't judged, a sentence each.
 pub fn notes(levels: &[AtLevel<'_>]) -> Vec<String> {
     let tried = || levels.iter().map(|(_, tried)| *tried);
     let all = |texts: Vec<&str>| enumerated(&texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>());
-    let mut notes =
-        distinct(tried().flat_map(|tried| &tried.not_tried).map(|refused| match refused.script.as_str() {
-            "" => format!("Interleavings were not tried: {}.", refused.reason),
-            script => format!("Interleavings of {script} were not tried: {}.", refused.reason),
-        }));
+    let mut notes = notes_of_untried(levels);
     let by_design = distinct(tried().flat_map(|tried| tried.by_design.iter().map(String::as_str)));
     if !by_design.is_empty() {
         notes.push(format!(

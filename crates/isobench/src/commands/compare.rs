@@ -16,7 +16,6 @@ use isobench_comparison::{
     Target, compare as measure, now, require_log, take_part as part,
 };
 use isobench_database::Database;
-use isobench_report::Terminal;
 use isobench_result::{Document, RequirementResult, judge, requirement_lines, summarise};
 use isobench_runner::Control;
 
@@ -56,7 +55,7 @@ pub struct Results {
     /// The folder of the histories, if they are kept.
     history: Option<PathBuf>,
     /// Explains the columns.
-    legend: bool,
+    extent: output::Extent,
     /// Open until the command ends.
     _monitor: Monitor,
 }
@@ -192,8 +191,9 @@ fn lead(options: &CompareOptions, plan: Resolved, machines: Option<&Machines>) -
     drop(display);
     match interrupt::blame(&control, outcome) {
         Ok((document, judgements)) => {
-            let (keep, legend, history) = (options.keep, options.legend, options.history.clone());
-            Ok(Results { document, judgements, files, targets, keep, history, legend, _monitor: monitor })
+            let extent = output::Extent { legend: options.legend, details: options.details };
+            let (keep, history) = (options.keep, options.history.clone());
+            Ok(Results { document, judgements, files, targets, keep, history, extent, _monitor: monitor })
         }
         Err(failure) => {
             // The reason for the failure matters more than objects left on the server, which the
@@ -297,12 +297,12 @@ impl Results {
     /// promise is broken.
     pub fn finish(self, before: &str) -> Outcome {
         let unwritten = self.unwritten_histories();
-        let Results { mut document, files, targets, keep, legend, .. } = self;
+        let Results { mut document, files, targets, keep, extent, .. } = self;
         summarise(&mut document);
         document.requirements = judge(&document, document.plan.required());
         let saved = files.save_all(&document);
         let told = saved.as_ref().map_or_else(|_| String::new(), |written| files::told(written));
-        let report = Terminal { width: output::width(), legend }.render(&document);
+        let report = extent.terminal().render(&document);
         let after = requirement_lines(&document.requirements) + &told;
         let printed = output::print_report(before, &report, &after, files.takes_stdout);
         // After the result is saved, because the server may not answer.

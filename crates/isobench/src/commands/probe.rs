@@ -13,6 +13,7 @@ use isobench_probe::{
     Event, Matrix, Opener, Options, ProbeError, Progress, RunError, Spec, Tester, WaitDetection,
     probe as run, render,
 };
+use isobench_report::witness;
 use isobench_result::Tried;
 use isobench_result::view::tried::{self as view, AtLevel};
 use isobench_runner::{Control, Urgency};
@@ -147,9 +148,10 @@ fn report(levels: &[AtLevel<'_>]) -> String {
     let width = levels.iter().map(|(level, _)| level.len()).max().unwrap_or(0);
     let mut lines: Vec<String> =
         levels.iter().map(|(level, tried)| format!("{level:width$}  {}", view::summary(tried))).collect();
-    for witness in view::witnesses(levels) {
-        lines.extend([String::new(), witness.heading]);
-        lines.extend(witness.lines.iter().map(|line| format!("  {line}")));
+    let masked = view::masked(levels);
+    for (wrong, at) in view::wrong_outcomes(levels) {
+        lines.push(String::new());
+        lines.extend(witness(wrong, &at, &masked, output::width()));
     }
     let notes = view::notes(levels);
     if !notes.is_empty() {

@@ -6,19 +6,17 @@ use std::path::PathBuf;
 
 use clap::ValueEnum as _;
 use isobench_comparison::{Failure, Outcome};
-use isobench_report::{
-    Layouts as _, Terminal, to_bencher, to_csv, to_github_action_benchmark, to_html, to_markdown,
-};
+use isobench_report::{Layouts as _, to_bencher, to_csv, to_github_action_benchmark, to_html, to_markdown};
 use isobench_result::{Document, MetricTrend, Pair, Trend, requirement_lines};
 
 use crate::destination::{Kind, check_file, one_stream};
 use crate::options::{RenderingOptions, ReportFormat};
-use crate::output::{self, is_stream, shown};
+use crate::output::{self, Extent, is_stream, shown};
 
 /// Something that can be rendered in every format.
 pub trait Rendered {
     /// Prints it for a terminal.
-    fn print(&self, legend: bool) -> Outcome;
+    fn print(&self, extent: Extent) -> Outcome;
     fn markdown(&self) -> String;
     fn csv(&self) -> String;
     fn json(&self) -> String;
@@ -35,9 +33,13 @@ fn named(format: ReportFormat) -> String {
 }
 
 impl Rendered for Document {
-    fn print(&self, legend: bool) -> Outcome {
-        let terminal = Terminal { width: output::width(), legend };
-        output::print_report("", &terminal.render(self), &requirement_lines(&self.requirements), false)
+    fn print(&self, extent: Extent) -> Outcome {
+        output::print_report(
+            "",
+            &extent.terminal().render(self),
+            &requirement_lines(&self.requirements),
+            false,
+        )
     }
 
     fn markdown(&self) -> String {
@@ -72,7 +74,7 @@ impl Rendered for Document {
 macro_rules! rendered_by_methods {
     ($($kind:ty),+) => {$(
         impl Rendered for $kind {
-            fn print(&self, _: bool) -> Outcome {
+            fn print(&self, _: Extent) -> Outcome {
                 output::print(&self.to_text(output::width()))
             }
 
@@ -130,7 +132,7 @@ pub fn one_stream_of(options: &RenderingOptions) -> Outcome<bool> {
 /// A format that isn't of this; output that can't be written.
 pub fn deliver(
     what: &dyn Rendered,
-    (options, legend): (&RenderingOptions, bool),
+    (options, extent): (&RenderingOptions, Extent),
     (json, csv): (Kind, Kind),
     otherwise: impl FnOnce() -> Outcome<Otherwise>,
 ) -> Outcome {
@@ -156,7 +158,7 @@ pub fn deliver(
     let format = options.format.or(otherwise);
     let printed = match format {
         None => Ok(()),
-        Some(ReportFormat::Text) => what.print(legend),
+        Some(ReportFormat::Text) => what.print(extent),
         Some(ReportFormat::Markdown) => output::print(&what.markdown()),
         Some(ReportFormat::Csv) => output::print(&what.csv()),
         Some(ReportFormat::Json) => output::print(&what.json()),

@@ -19,7 +19,7 @@ use super::rendered::{Otherwise, deliver, one_stream_of};
 use crate::destination::Kind;
 use crate::latest;
 use crate::options::{RenderingOptions, ReportFormat, ReportOptions};
-use crate::output::{is_stream, shown};
+use crate::output::{Extent, is_stream, shown};
 use crate::saved;
 use isobench_comparison::{Failure, Outcome};
 
@@ -37,11 +37,12 @@ pub fn report(options: &ReportOptions) -> Outcome {
     let results: Vec<Saved> = paths.iter().map(|path| Saved::read(path, options)).collect::<Outcome<_>>()?;
     match results.as_slice() {
         [one] => {
+            let extent = Extent { legend: options.legend, details: options.details };
             let kinds = (Kind::Result, Kind::Lines);
             let tables = options.parquet.as_deref();
             let tables = tables.map(|folder| Tables::new(folder, &options.transactions, &one.document));
             let tables = tables.transpose()?;
-            let rendering = (&options.rendering, options.legend);
+            let rendering = (&options.rendering, extent);
             deliver(&one.document, rendering, kinds, || one.otherwise(options))?;
             tables.map_or(Ok(()), Tables::write)?;
             // Those that the result was measured with decided the status then.
@@ -59,9 +60,12 @@ pub fn report(options: &ReportOptions) -> Outcome {
             let named: Vec<(String, &Document)> =
                 several.iter().map(|result| (result.name(), &result.document)).collect();
             let trend = compare_series(&named).map_err(Failure::setup)?;
-            deliver(&trend, (&options.rendering, false), (Kind::Comparison, Kind::TrendLines), || {
-                Ok(Otherwise::Text)
-            })
+            deliver(
+                &trend,
+                (&options.rendering, Extent::default()),
+                (Kind::Comparison, Kind::TrendLines),
+                || Ok(Otherwise::Text),
+            )
         }
     }
 }
@@ -76,7 +80,9 @@ pub fn side_by_side(
     limit: Option<f64>,
 ) -> Outcome {
     let pair = compare_results(a.1, b.1).map_err(Failure::setup)?.named(a.0, b.0);
-    deliver(&pair, (rendering, false), (Kind::Comparison, Kind::PairLines), || Ok(Otherwise::Text))?;
+    deliver(&pair, (rendering, Extent::default()), (Kind::Comparison, Kind::PairLines), || {
+        Ok(Otherwise::Text)
+    })?;
     limit.map_or(Ok(()), |limit| judge_pair(&pair, limit))
 }
 
@@ -89,6 +95,11 @@ fn refuse(options: &ReportOptions, paths: &[PathBuf]) -> Outcome {
         ReportOptions { legend: true, .. } if paths.len() != 1 || format != Some(ReportFormat::Text) => {
             "--legend explains the columns of one result as text; give one FILE, and --format text"
         }
+        ReportOptions { details: true, .. }
+            if paths.len() != 1 || format.is_some_and(|format| format != ReportFormat::Text) =>
+        {
+            "--details is of one result as text; give one FILE, and no other --format"
+        }
         _ if from_stdin > 1 => "standard input can be read only once; name files for the other results",
         ReportOptions { fail_on_regression: Some(_), .. } if paths.len() != 2 => {
             "--fail-on-regression needs two results: isobench report OLD.json NEW.json"
@@ -99,7 +110,7 @@ fn refuse(options: &ReportOptions, paths: &[PathBuf]) -> Outcome {
         ReportOptions { require, .. } if paths.len() != 1 && !require.is_empty() => {
             "--require is about one result; run isobench report once for each"
         }
-        _ if format.is_none() && paths.len() == 1 && from_stdin == 1 && !writes => {
+        _ if format.is_none() && paths.len() == 1 && from_stdin == 1 && !writes && !options.details => {
             "of a result from standard input, say where the report goes: --html FILE, or --format text"
         }
         _ => return Ok(()),
@@ -157,6 +168,9 @@ impl Saved {
     fn otherwise(&self, options: &ReportOptions) -> Outcome<Otherwise> {
         if options.parquet.is_some() {
             return Ok(Otherwise::Nothing);
+        }
+        if options.details {
+            return Ok(Otherwise::Text);
         }
         let page = if self.given == self.path {
             self.path.with_extension("html")

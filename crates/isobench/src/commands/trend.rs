@@ -10,6 +10,7 @@ use isobench_result::{TrendResult, metric_trend};
 use super::rendered::{Otherwise, deliver, one_stream_of};
 use crate::destination::Kind;
 use crate::options::TrendOptions;
+use crate::output::Extent;
 use crate::saved::{Saved, SavedResult};
 
 /// Shows the trend.
@@ -24,9 +25,12 @@ pub fn trend(options: &TrendOptions) -> Outcome {
         .map(|result| TrendResult { name: &result.name, tags: &result.tags, document: &result.document })
         .collect();
     let trend = metric_trend(&results, &options.metric, &options.by);
-    deliver(&trend, (&options.rendering, false), (Kind::Comparison, Kind::MetricTrendLines), || {
-        Ok(Otherwise::Text)
-    })
+    deliver(
+        &trend,
+        (&options.rendering, Extent::default()),
+        (Kind::Comparison, Kind::MetricTrendLines),
+        || Ok(Otherwise::Text),
+    )
 }
 
 /// The results that are named, or all in the folder.

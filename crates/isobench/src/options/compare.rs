@@ -73,7 +73,10 @@ pub struct CompareOptions {
     /// On a terminal: also latency, and what sessions wait for.
     #[arg(long, help_heading = OUTPUT)]
     pub live: bool,
-    /// Explain the columns of the table
+    /// Print all details, not only what fits on a screen
+    #[arg(long, help_heading = OUTPUT, hide_short_help = true)]
+    pub details: bool,
+    /// Print all details, and what the columns of the table mean
     #[arg(long, help_heading = OUTPUT, hide_short_help = true)]
     pub legend: bool,
     /// Folder for result and report [default: isobench-results/TIME]

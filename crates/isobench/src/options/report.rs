@@ -26,7 +26,10 @@ pub struct ReportOptions {
     /// this folder, of compare's --history (repeatable)
     #[arg(long, value_name = "FILE|FOLDER", requires = "parquet")]
     pub transactions: Vec<PathBuf>,
-    /// With --format text: explain the columns of the table
+    /// Print all details of one result as text, not only what fits on a screen
+    #[arg(long)]
+    pub details: bool,
+    /// With --format text: all details, and what the columns of the table mean
     #[arg(long)]
     pub legend: bool,
     /// Exit with 4 unless this holds, such as 'anomalies == 0' (repeatable)

@@ -27,7 +27,7 @@ fn anomalies(round: &Value) -> Vec<&str> {
 fn each_level_is_judged_by_its_own_history() {
     let Some(scene) = Scene::with_server("each_level_is_judged_by_its_own_history") else { return };
     let options = "compare --workload registers:keys=16 --clients 8 --rounds 2 --transactions 60 --warmup 0.1 \
-        --server-setting fsync=off --json out.json --csv out.csv";
+        --details --server-setting fsync=off --json out.json --csv out.csv";
     let finished = scene.run(&words(options)).expect(0);
     let finished = finished.prints(&["anomalies", "no forbidden anomaly", "transactions had an anomaly: "]);
     assert!(!finished.stdout.contains("BROKEN"), "{}", finished.stdout);
@@ -63,7 +63,7 @@ fn an_audit_prints_witnesses_and_writes_histories() {
     let finished = finished.prints(&[
         "write-skew:shifts=4, read committed, 8 clients",
         "serializable",
-        "violated:",
+        "wrong:",
         " shifts",
     ]);
     // A witness in words: the readers, and the writer of the next version.
@@ -184,7 +184,7 @@ fn a_broken_promise_is_branded_and_is_status_3() {
     scene.write("aborted.sql", ABORTED);
     scene.write("reads.sql", READS_IT);
     scene.write("tables.sql", TABLE);
-    let options = format!("compare -f aborted.sql -f reads.sql --observe annotations {SHORTLY}");
+    let options = format!("compare --details -f aborted.sql -f reads.sql --observe annotations {SHORTLY}");
     let finished = database.run(&scene, &words(&options)).expect(3).says(&["did not give what it promises"]);
     finished.prints(&["PROMISE BROKEN", "FORBIDDEN ANOMALY", "aborted read"]);
     let document = document::read(&scene, "out.json");

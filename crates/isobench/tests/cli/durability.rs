@@ -61,7 +61,7 @@ fn acknowledged_commits_are_settled_by_the_data() {
     scene.write("insert.sql", INSERT);
     scene.write("setup.sql", SETUP);
     let line = format!(
-        "compare {SHORT} -f insert.sql --setup setup.sql --vary setting:synchronous_commit=off,on \
+        "compare --details {SHORT} -f insert.sql --setup setup.sql --vary setting:synchronous_commit=off,on \
          --fault none,crash@0.5,promote@0.5 --standby async"
     );
     let finished = scene.run(&words(&line)).expect(0);
@@ -413,7 +413,7 @@ fn something_else_goes_on_beside_the_clients() {
     let Some(scene) = Scene::with_server(test) else { return };
     let kinds = ["none", "old-snapshot", "long-writer", "vacuum", "checkpoint", "dump"];
     let line = format!(
-        "compare --levels rc,ser --rounds 1 --time 0.6 --warmup 0.1 --clients 4 --json out.json --server-setting \
+        "compare --details --levels rc,ser --rounds 1 --time 0.6 --warmup 0.1 --clients 4 --json out.json --server-setting \
          fsync=off --background {}",
         kinds.join(",")
     );

@@ -44,7 +44,7 @@ fn check_document(scene: &Scene) {
 fn compare_by_ctrl_c() {
     let Some(finished) = interrupt("compare_by_ctrl_c", COMPARE, Signal::INT) else { return };
     finished
-        .prints(&["INCOMPLETE", "\nread committed "])
+        .prints(&["INCOMPLETE", "  read committed "])
         .says(&["the comparison is incomplete: interrupted"]);
 }
 

@@ -52,7 +52,7 @@ fn cells_that_take_turns_are_observed_in_schemas_of_their_own() {
         .expect("a schema");
     let before = database.inventory();
     let options = "compare -w tpcb-like --levels rc,rr --clients 2 --time 0.5 --slice 0.1 --warmup 0 --rounds 1 \
-        --json out.json";
+        --details --json out.json";
     let finished = database.run(&scene, &words(options)).expect(0);
     finished
         .says(&["cells take turns", "but for names that are taken"])

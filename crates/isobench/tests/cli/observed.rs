@@ -63,7 +63,7 @@ pub fn assert_kept(cell: &Value) {
 
 /// The shop's five scripts at three levels on two versions of the server, observed in one way.
 fn is_judged(scene: &Scene, more: &str) -> Vec<String> {
-    scene.run(&words(&command(more))).expect(0).prints(&["no forbidden anomaly"]);
+    scene.run(&words(&format!("{} --details", command(more)))).expect(0).prints(&["no forbidden anomaly"]);
     let document = document::read(scene, "out.json");
     assert_eq!(cells(&document).len(), 6);
     let mut phantoms = Vec::new();

@@ -172,7 +172,7 @@ fn pgbenchs_scripts_are_serializable_at_every_level() {
     let Some(scene) = Scene::with_server(test) else { return };
     for version in ["15", "18"] {
         let line = format!(
-            "compare -w tpcb-like -w simple-update -w select-only --vary server-version={version} \
+            "compare --details -w tpcb-like -w simple-update -w select-only --vary server-version={version} \
              --clients 8 --transactions 60 --warmup 0 --rounds 1 --server-setting fsync=off --json out.json"
         );
         scene.run(&words(&line)).expect(0).prints(&["serializable", "no forbidden anomaly"]);

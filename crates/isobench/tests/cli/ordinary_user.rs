@@ -25,7 +25,7 @@ fn compare_works_with_a_read_only_home() {
     let mut command = scene.program(Path::new(&program), &words(options));
     command.env("HOME", &home).env_remove("XDG_CACHE_HOME").env_remove("USER").env_remove("LOGNAME");
     as_ordinary_user(&mut command);
-    Running::start(&mut command).finish().expect(0).prints(&["\nrepeatable read "]);
+    Running::start(&mut command).finish().expect(0).prints(&["  repeatable read "]);
     assert_invariants_held(&document::read(&scene, "out.json"));
     assert_eq!(fs::read_dir(&home).expect("the home").count(), 0);
     scene.assert_clean();

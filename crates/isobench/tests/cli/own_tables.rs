@@ -172,7 +172,7 @@ fn a_broken_condition_is_counted_and_is_no_broken_promise() {
     let line = format!("{SHORT} -w gift.sql --setup tables.sql");
     let finished = scene.run(&with(&line, &["--invariant", TOTAL])).expect(3);
     let finished = finished.says(&["an invariant does not hold"]);
-    let finished = finished.prints(&["VIOLATED:", "violated:", "2 rounds"]);
+    let finished = finished.prints(&["VIOLATED: 2 rounds", "wrong: 2 rounds"]);
     let text = finished.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     for sentence in [
         "No level is recommended: a condition of yours didn't hold at serializable: a transaction breaks it by itself",
@@ -204,7 +204,7 @@ fn what_was_violated_before_accuses_no_measurement() {
     let Some((database, scene)) = shop("what_was_violated_before_accuses_no_measurement") else { return };
     let line = format!("{SHORT} -w gift.sql --schema app --keep-data --yes").replace("rc,ser", "rc");
     let finished = database.run(&scene, &with(&line, &["--invariant", TOTAL])).expect(0);
-    finished.prints(&["violated:", "1 round"]);
+    finished.prints(&["wrong: 1 round"]);
     let document = document::read(&scene, "out.json");
     let before = Value::from("was violated before this measurement already");
     let found = Value::from("found 110");

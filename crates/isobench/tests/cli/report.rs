@@ -56,7 +56,7 @@ fn one_result_becomes_a_page_beside_it() {
 fn one_result_in_every_format() {
     let scene = scene(&["three-levels", "broken-promise", "interrupted"]);
     for (format, text) in [
-        ("text", "\nserializable "),
+        ("text", " serializable "),
         ("markdown", "\n| serializable "),
         ("csv", ",serializable,"),
         ("json", "\"format\": \"isobench/result\""),
@@ -75,7 +75,7 @@ fn one_result_in_every_format() {
 fn a_report_has_emphasis_only_where_it_is_wanted() {
     let scene = scene(&["broken-promise"]);
     let printed = |variables: &[(&str, &str)]| {
-        let mut program = scene.isobench(&["report", "broken-promise.json", "--format", "text"]);
+        let mut program = scene.isobench(&["report", "broken-promise.json", "--details"]);
         for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
             program.env_remove(name);
         }
@@ -96,8 +96,13 @@ fn a_report_has_emphasis_only_where_it_is_wanted() {
 fn the_legend_is_printed_on_demand() {
     let scene = scene(&["three-levels", "checked"]);
     let legend = "transactions whose COMMIT was acknowledged";
-    let finished = scene.run(&["report", "three-levels.json", "--format", "text"]).expect(0);
+    let finished = scene.run(&["report", "three-levels.json", "--details"]).expect(0);
     finished.prints(&["--legend explains the columns."]);
+    assert!(!scene.file("three-levels.html").exists());
+    let finished = scene.run(&["report", "three-levels.json", "--format", "text"]).expect(0);
+    assert!(finished.stdout.lines().count() <= 40, "{}", finished.stdout);
+    let refused = ["report", "three-levels.json", "checked.json", "--details"];
+    scene.run(&refused).expect(1).says(&["--details is of one result as text"]);
     let finished = scene.run(&["report", "three-levels.json", "--format", "text", "--legend"]).expect(0);
     let finished = finished.prints(&[legend]);
     assert!(!finished.stdout.contains("--legend"), "{}", finished.stdout);

@@ -105,8 +105,8 @@ fn a_result_goes_to_standard_output_and_the_table_to_standard_error() {
     let finished = scene.run(&with(&["--json", "-", "--require", "tps > 0"])).expect(0);
     let document: serde_json::Value = serde_json::from_str(&finished.stdout).expect("nothing but JSON");
     assert_eq!((&document["complete"], &document["requirements"][0]["met"]), (&true.into(), &true.into()));
-    finished.says(&["\nread committed ", "met      tps > 0: "]);
-    let finished = scene.run(&with(&["--csv", "-", "--no-save"])).expect(0).says(&["\nread committed "]);
+    finished.says(&["  read committed ", "met      tps > 0: "]);
+    let finished = scene.run(&with(&["--csv", "-", "--no-save"])).expect(0).says(&["  read committed "]);
     let lines: Vec<&str> = finished.stdout.lines().collect();
     assert!(lines.len() == 2 && lines[0].starts_with("product,"), "{}", finished.stdout);
     let run =

@@ -27,6 +27,12 @@ fn row(values: &[&str]) -> Vec<Option<String>> {
     values.iter().map(|value| Some((*value).to_owned())).collect()
 }
 
+/// New rows of a table.
+fn seats(added: Vec<Vec<Option<String>>>) -> Vec<ChangedTable> {
+    let columns = ["id", "show", "no"].map(str::to_owned).to_vec();
+    vec![ChangedTable { table: "seat".to_owned(), columns, removed: Vec::new(), added }]
+}
+
 /// A seat that is given away twice.
 fn damage() -> WrongOutcome {
     const INSERT: &str = "INSERT INTO seat (show, no) VALUES (1, 1)";
@@ -49,18 +55,15 @@ fn damage() -> WrongOutcome {
             step(1, "COMMIT", &["COMMIT"]),
         ],
         outcome: OrderOutcome {
-            tables: vec![ChangedTable {
-                table: "seat".to_owned(),
-                columns: ["id", "show", "no"].map(str::to_owned).to_vec(),
-                removed: Vec::new(),
-                added: vec![row(&["11", "1", "1"]), row(&["12", "1", "1"])],
-            }],
+            tables: seats(vec![row(&["11", "1", "1"]), row(&["12", "1", "1"])]),
             ..order(&[1, 2], &["+ seat (11, 1, 1)", "+ seat (12, 1, 1)"], &[])
         },
-        serial_orders: vec![
-            order(&[1, 2], &["+ seat (11, 1, 1)"], &[]),
-            order(&[2, 1], &["+ seat (11, 1, 1)"], &[]),
-        ],
+        serial_orders: [[1, 2], [2, 1]]
+            .map(|numbers| OrderOutcome {
+                tables: seats(vec![row(&["11", "1", "1"])]),
+                ..order(&numbers, &["+ seat (11, 1, 1)"], &[])
+            })
+            .to_vec(),
     }
 }
 
