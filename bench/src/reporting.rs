@@ -65,7 +65,7 @@ pub fn run(plan: ReportPlan) -> Result<Vec<Step>, DocumentError> {
     measured(&mut steps, "summarise", || summarise(&mut document), |()| None);
     let of = |text: &String| Some(text.len());
     measured(&mut steps, "HTML", || to_html(&document), of);
-    let terminal = Terminal { width: 120, legend: false };
+    let terminal = Terminal { width: 120, legend: false, details: true, unicode: true };
     measured(&mut steps, "text", || terminal.render(&document).to_string(), of);
     measured(&mut steps, "Markdown", || to_markdown(&document), of);
     measured(&mut steps, "CSV", || to_csv(&document), of);

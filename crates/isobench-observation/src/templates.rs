@@ -190,6 +190,7 @@ pub fn templates(
     change_versions(&mut read);
     let freed = Freed::of(read.iter().flatten().flatten());
     let changing = Changing::of(catalog, read.iter().flatten().flatten());
+    let replaced = Replaced::of(&read, catalog);
     let versions = Versions::of(&changing, read.iter().flatten().flatten());
     found.tables = all.iter().map(|table| catalog.relations[*table].qualified()).collect();
     for (number, (script, commands)) in scripts.iter().zip(&read).enumerate() {
@@ -208,6 +209,7 @@ pub fn templates(
             catalog,
             commands,
             changing: &changing,
+            replaced: &replaced,
             freed: &freed,
             versions: &versions,
             variables: &variables,
@@ -471,21 +473,13 @@ struct Changing(BTreeSet<RelationId>);
 impl Changing {
     fn of<'r>(catalog: &Catalog, statements: impl Iterator<Item = &'r Read>) -> Changing {
         let mut tables = BTreeSet::new();
-        let keeps_keys = |access: &Access| {
-            let relation = &catalog.relations[access.table];
-            let mut of_keys = relation.keys().flatten().map(|place| &relation.columns[*place].name);
-            match &access.writes {
-                Columns::These(names) => !of_keys.any(|name| names.contains(name)),
-                Columns::All => false,
-            }
-        };
         for statement in statements {
             match &statement.accesses {
                 Ok(accesses) => tables.extend(
                     accesses
                         .iter()
                         .filter(|access| {
-                            let stays = access.deed == Deed::Update && keeps_keys(access);
+                            let stays = access.deed == Deed::Update && keeps_keys(access, catalog);
                             !stays
                                 && !matches!(
                                     access.deed,
@@ -498,6 +492,49 @@ impl Changing {
             }
         }
         Changing(tables)
+    }
+}
+
+/// True if an access changes no column of a key.
+fn keeps_keys(access: &Access, catalog: &Catalog) -> bool {
+    let relation = &catalog.relations[access.table];
+    let mut of_keys = relation.keys().flatten().map(|place| &relation.columns[*place].name);
+    match &access.writes {
+        Columns::These(names) => !of_keys.any(|name| names.contains(name)),
+        Columns::All => false,
+    }
+}
+
+/// The tables in which a script may take a key away from a row and give it to another one: who waits for the row at
+/// read committed finds none, though one was there all the time.
+struct Replaced(BTreeSet<RelationId>);
+
+impl Replaced {
+    fn of(read: &[Vec<Vec<Read>>], catalog: &Catalog) -> Replaced {
+        let mut tables = BTreeSet::new();
+        for script in read {
+            let (mut gone, mut there) = (BTreeSet::new(), BTreeSet::new());
+            for statement in script.iter().flatten() {
+                for access in statement.accesses.iter().flatten() {
+                    let moves = matches!(access.deed, Deed::Update | Deed::InsertOrUpdate | Deed::Cascade)
+                        && !keeps_keys(access, catalog);
+                    let inserts =
+                        matches!(access.deed, Deed::Insert | Deed::InsertOrRead | Deed::InsertOrUpdate);
+                    if moves || access.deed == Deed::Delete {
+                        gone.insert(access.table);
+                    }
+                    if moves || inserts {
+                        there.insert(access.table);
+                    }
+                }
+                if statement.accesses.is_err() {
+                    gone.extend(&statement.tables);
+                    there.extend(&statement.tables);
+                }
+            }
+            tables.extend(gone.intersection(&there));
+        }
+        Replaced(tables)
     }
 }
 
@@ -609,6 +646,7 @@ struct Walk<'a> {
     catalog: &'a Catalog,
     commands: &'a [Vec<Read>],
     changing: &'a Changing,
+    replaced: &'a Replaced,
     freed: &'a Freed,
     versions: &'a Versions,
     variables: &'a Variables,
@@ -1095,6 +1133,10 @@ impl Walk<'_> {
             };
             let versioned = tested.iter().filter_map(of_version).min();
             way.read_then(&mut found, &tested, versioned);
+        }
+        if self.replaced.0.contains(&access.table) {
+            // It may have waited for a row that is gone, when another one has the key.
+            without = without.with([Operation { statement, ..missed.clone() }]);
         }
         vec![way.with([found]), without.with([missed])]
     }

@@ -72,13 +72,18 @@ pub(crate) fn bars(
     locks && (updated || before.locks(split, operation))
 }
 
-/// True if the row of the key that an operation inserts is certainly there after a transaction that ran within: if it
-/// only waited for an insertion, it goes on where the row was deleted again.
-fn stays(before: Before, within: Instance<'_>, own: &CompiledOperation) -> bool {
-    let removes = |other: &CompiledOperation| {
-        own.is_on_table_of(other)
-            && matches!(other.kind, Kind::Delete | Kind::Update)
-            && other.may_lock == Some(Strength::Update)
+/// True if the row of the key that an operation inserts is certainly there after a transaction that ran within, which
+/// did something else with it: if it only waited for an insertion, it goes on where the row was deleted again.
+fn stays(
+    before: Before,
+    within: Instance<'_>,
+    (own, other): (&CompiledOperation, &CompiledOperation),
+) -> bool {
+    let removes = |later: &CompiledOperation| {
+        later.step > other.step
+            && own.is_on_table_of(later)
+            && matches!(later.kind, Kind::Delete | Kind::Update)
+            && later.may_lock == Some(Strength::Update)
     };
     matches!(before, Before::Operation(_)) || !within.branch.operations.iter().any(removes)
 }
@@ -96,7 +101,7 @@ pub(crate) fn excludes(
         within.branch.locking.iter().map(|other| &within.branch.operations[*other]).any(|other| {
             own.is_on_table_of(other)
                 && bars(before, split, *number, other)
-                && (own.kind != Kind::Insert || stays(before, within, own))
+                && (own.kind != Kind::Insert || stays(before, within, (own, other)))
                 && same_row(equal, (split.number, own), (within.number, other))
         })
     })
