@@ -58,8 +58,7 @@ impl Variables {
         }
         for (script, commands) in scripts.iter().zip(read) {
             for (command, statements) in script.commands.iter().zip(commands) {
-                let CommandKind::Sql(sql) = &command.kind else { continue };
-                let (Store::Gset { prefix } | Store::Aset { prefix }) = &sql.store else { continue };
+                let Some((prefix, statements)) = given(&command.kind, statements) else { continue };
                 for one in statements.iter().filter_map(|read| read.gives.as_ref()).flatten() {
                     let slot = symbols.lookup(&format!("{prefix}{}", one.name));
                     if let (Some(slot), Some(column)) = (slot, &one.column) {
@@ -96,10 +95,10 @@ impl Variables {
                 }
             }
             CommandKind::SetShell { slot, .. } => drop(self.inexact.insert(*slot)),
-            CommandKind::Sql(sql) => {
-                let (Store::Gset { prefix } | Store::Aset { prefix }) = &sql.store else { return };
+            CommandKind::Sql(_) => {
+                let Some((prefix, statements)) = given(command, statements) else { return };
                 for slot in slots_given(prefix, statements, symbols) {
-                    let name = symbols.name(slot).strip_prefix(prefix.as_str()).unwrap_or_default();
+                    let name = symbols.name(slot).strip_prefix(prefix).unwrap_or_default();
                     let integers = |read: &Read| {
                         read.integers.as_ref().is_some_and(|all| all.get(name).is_none_or(|integer| *integer))
                     };
@@ -185,6 +184,16 @@ impl Variables {
                 stored.known = stored.known.take().and_then(|known| self.settled(&known, &of));
             }
         }
+    }
+}
+
+/// The prefix of the variables to which a command gives a result, and the statements whose result that is.
+fn given<'c>(command: &'c CommandKind, statements: &'c [Read]) -> Option<(&'c str, &'c [Read])> {
+    let CommandKind::Sql(sql) = command else { return None };
+    match &sql.store {
+        Store::Gset { prefix } => Some((prefix, &statements[statements.len().saturating_sub(1)..])),
+        Store::Aset { prefix } => Some((prefix, statements)),
+        Store::None => None,
     }
 }
 
