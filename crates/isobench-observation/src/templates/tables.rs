@@ -1,0 +1,136 @@
+//! What scripts do with the rows and keys of tables, taken together.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use isobench_robustness::Columns;
+
+use super::Read;
+use crate::catalog::{Catalog, RelationId};
+use crate::statement::{Access, Deed};
+
+/// The tables of which rows come and go, or change their keys.
+pub(super) struct Changing(pub(super) BTreeSet<RelationId>);
+
+impl Changing {
+    pub(super) fn of<'r>(catalog: &Catalog, statements: impl Iterator<Item = &'r Read>) -> Changing {
+        let mut tables = BTreeSet::new();
+        for statement in statements {
+            match &statement.accesses {
+                Ok(accesses) => tables.extend(
+                    accesses
+                        .iter()
+                        .filter(|access| {
+                            let stays = access.deed == Deed::Update && keeps_keys(access, catalog);
+                            !stays
+                                && !matches!(
+                                    access.deed,
+                                    Deed::Read | Deed::Lock(_) | Deed::Refer | Deed::Vacant
+                                )
+                        })
+                        .map(|access| access.table),
+                ),
+                Err(_) => tables.extend(&statement.tables),
+            }
+        }
+        Changing(tables)
+    }
+}
+
+/// True if an access changes no column of a key.
+pub(super) fn keeps_keys(access: &Access, catalog: &Catalog) -> bool {
+    let relation = &catalog.relations[access.table];
+    let mut of_keys = relation.keys().flatten().map(|place| &relation.columns[*place].name);
+    match &access.writes {
+        Columns::These(names) => !of_keys.any(|name| names.contains(name)),
+        Columns::All => false,
+    }
+}
+
+/// The tables in which a script may take a key away from a row and give it to another one: who waits for the row at
+/// read committed finds none, though one was there all the time.
+pub(super) struct Replaced(pub(super) BTreeSet<RelationId>);
+
+impl Replaced {
+    pub(super) fn of(read: &[Vec<Vec<Read>>], catalog: &Catalog) -> Replaced {
+        let mut tables = BTreeSet::new();
+        for script in read {
+            let (mut gone, mut there) = (BTreeSet::new(), BTreeSet::new());
+            for statement in script.iter().flatten() {
+                for access in statement.accesses.iter().flatten() {
+                    let moves = matches!(access.deed, Deed::Update | Deed::InsertOrUpdate | Deed::Cascade)
+                        && !keeps_keys(access, catalog);
+                    let inserts =
+                        matches!(access.deed, Deed::Insert | Deed::InsertOrRead | Deed::InsertOrUpdate);
+                    if moves || access.deed == Deed::Delete {
+                        gone.insert(access.table);
+                    }
+                    if moves || inserts {
+                        there.insert(access.table);
+                    }
+                }
+                if statement.accesses.is_err() {
+                    gone.extend(&statement.tables);
+                    there.extend(&statement.tables);
+                }
+            }
+            tables.extend(gone.intersection(&there));
+        }
+        Replaced(tables)
+    }
+}
+
+/// The columns of rows whose values transactions give free: all of those of tables that they delete from.
+pub(super) struct Freed(pub(super) BTreeMap<RelationId, Columns>);
+
+impl Freed {
+    pub(super) fn of<'r>(statements: impl Iterator<Item = &'r Read>) -> Freed {
+        let mut found: BTreeMap<RelationId, Columns> = BTreeMap::new();
+        let mut free = |table: RelationId, columns: &Columns| match (
+            found.entry(table).or_insert(Columns::NONE),
+            columns,
+        ) {
+            (Columns::These(all), Columns::These(more)) => all.extend(more.iter().cloned()),
+            (all, _) => *all = Columns::All,
+        };
+        for statement in statements {
+            for access in statement.accesses.iter().flatten() {
+                match access.deed {
+                    Deed::Update | Deed::InsertOrUpdate => free(access.table, &access.writes),
+                    Deed::Delete | Deed::Cascade => free(access.table, &Columns::All),
+                    _ => {}
+                }
+            }
+            if statement.accesses.is_err() {
+                statement.tables.iter().for_each(|table| free(*table, &Columns::All));
+            }
+        }
+        Freed(found)
+    }
+
+    /// True if a transaction may give values of these columns free.
+    pub(super) fn has(&self, table: RelationId, columns: &Columns) -> bool {
+        match (self.0.get(&table), columns) {
+            (None, _) => false,
+            (Some(Columns::These(freed)), Columns::These(columns)) => !freed.is_disjoint(columns),
+            (Some(freed), _) => !freed.is_empty(),
+        }
+    }
+}
+
+/// The columns that every UPDATE of their table raises: with the same value of such a column a row is the
+/// same. By tables in which rows neither come nor go.
+pub(super) struct Versions(pub(super) BTreeMap<RelationId, BTreeSet<String>>);
+
+impl Versions {
+    pub(super) fn of<'r>(changing: &Changing, statements: impl Iterator<Item = &'r Read>) -> Versions {
+        let mut found: BTreeMap<RelationId, BTreeSet<String>> = BTreeMap::new();
+        for statement in statements {
+            for access in statement.accesses.iter().flatten().filter(|access| access.deed == Deed::Update) {
+                let known = found.entry(access.table).or_insert_with(|| statement.raises.clone());
+                known.retain(|column| statement.raises.contains(column));
+            }
+        }
+        found.retain(|table, _| !changing.0.contains(table));
+        Versions(found)
+    }
+}
