@@ -387,7 +387,19 @@ impl Writer<'_, '_> {
         let instances = self.template.instances.len();
         let step = instances.div_ceil(MOST_INPUTS);
         let name = inputs_name(self.number);
-        let columns: Vec<String> = self.columns.iter().map(|(column, _)| format!("{column} text")).collect();
+        // As integers they are keys by which rows are found; as texts `1` and `01` are two.
+        let is_integer = |place| {
+            (0..instances).all(|instance| match &self.instance(instance, place).value {
+                Some(Datum::Text(text)) => {
+                    text.parse::<i64>().is_ok_and(|number| number.to_string() == *text)
+                }
+                _ => false,
+            })
+        };
+        let column = |(column, place): &(String, _)| {
+            format!("{column} {}", if is_integer(*place) { "bigint" } else { "text" })
+        };
+        let columns: Vec<String> = self.columns.iter().map(column).collect();
         let table = format!("CREATE TABLE {name} (i_row integer PRIMARY KEY, {});\n", columns.join(", "));
         let mut hashed = false;
         let mut rows = Vec::new();

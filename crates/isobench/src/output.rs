@@ -309,7 +309,7 @@ mod tests {
         assert_eq!(anstream::adapter::strip_str(&painted).to_string(), report.to_string());
         for (emphasis, words) in [
             ("\x1b[1m\x1b[31m", "INCOMPLETE: "),
-            ("\x1b[33m", "Warning: "),
+            ("\x1b[33m", "the machine was busy"),
             ("\x1b[1m", "Nothing was measured"),
         ] {
             assert!(painted.contains(&format!("{emphasis}{words}")), "{painted:?}");

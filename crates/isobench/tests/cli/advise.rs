@@ -45,7 +45,7 @@ fn receipts_need_serializable_or_one_lock() {
         format!("{SCRIPTS} --time 200ms --rounds 3 --json out.json --html out.html --write levels.toml");
     let finished = s.run(&words(&line)).expect(0);
     let finished = finished.prints(&[
-        "This holds if nothing else writes these tables: control, receipt.",
+        "This holds if nothing else writes these tables, and if they have the rows that scripts look up by key: control, receipt.",
         "\nreceipt.sql  serializable  proved; shown unsafe at repeatable read [1]\n",
         "+SELECT batch AS b FROM control WHERE id = :s FOR SHARE \\gset",
         "\n  Spring      @Transactional(isolation = Isolation.SERIALIZABLE)\n",
@@ -453,7 +453,7 @@ fn an_interrupted_search_reports_what_it_has() {
     running.wait_for_stderr("trying");
     running.signal(Signal::INT);
     running.finish().expect(2).says(&["interrupted"]).prints(&[
-        "This holds if nothing else writes these tables: control, receipt.",
+        "This holds if nothing else writes these tables, and if they have the rows that scripts look up by key: control, receipt.",
         "receipt.sql  serializable",
     ]);
     let advice: Value = serde_json::from_str(&s.read("out.json")).expect("JSON");

@@ -80,7 +80,7 @@ fn clients_do_the_same_on_one_machine_and_on_three() {
     let scene = Scene::new();
     write_script(&scene);
     let options = "compare -f own.sql --setup setup.sql --levels rc --clients 7 --transactions 40 --warmup 0 --rounds \
-        1 --seed 5 --keep --json out.json";
+        1 --seed 5 --keep --details --json out.json";
     let sums = "select string_agg(id || ':' || v, ' ' order by id) from isobench.t";
     database.run(&scene, &words(options)).expect(0);
     let alone = document::read(&scene, "out.json");

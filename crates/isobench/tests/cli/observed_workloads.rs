@@ -142,7 +142,7 @@ fn ranges_have_phantoms() {
 fn every_transaction_can_have_a_session_of_its_own() {
     let test = "every_transaction_can_have_a_session_of_its_own";
     let Some(scene) = Scene::with_server(test) else { return };
-    let line = "compare -w ycsb+f:operations=2,hotspot=1 --vary moves=0,5 --connect --levels ser --clients 2 \
+    let line = "compare -w ycsb+f:operations=2,hotspot=1 --vary moves=0,5 --details --connect --levels ser --clients 2 \
                 --transactions 20 --warmup 0 --rounds 1 --json out.json";
     scene.run(&words(line)).expect(0).prints(&["a connection for each", "Moves 5"]);
     let document = document::read(&scene, "out.json");

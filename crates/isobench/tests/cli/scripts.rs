@@ -30,7 +30,7 @@ fn a_recorded_shop_is_compared_and_advised_on() {
     let line =
         "compare --plan shop/workload.toml --levels rc,rr -c 4 --time 300ms --rounds 2 --no-save --try 10";
     s.run(&words(line)).expect(0).prints(&[
-        "Use repeatable read",
+        "Use REPEATABLE READ",
         "Read committed",
         "lost updates",
         &format!("shop/{ORDER}:5"),
@@ -147,7 +147,7 @@ fn a_capture_is_advised_on_and_compared_by_itself() {
     s.run(&words(line))
         .expect(0)
         .says(&["using the scripts in shop.scripts, which were made before"])
-        .prints(&["Use repeatable read"]);
+        .prints(&["Use REPEATABLE READ"]);
     for (line, said) in [
         ("advise shop.capture --setup shop.sql", "\"shop.scripts\" already has scripts and tables"),
         ("advise shop.capture --plan x.toml", "cannot be used with"),

@@ -24,7 +24,7 @@ fn settings_of_servers_and_sessions_are_varied_together() {
     let test = "settings_of_servers_and_sessions_are_varied_together";
     let Some(scene) = Scene::with_server(test) else { return };
     let line = format!(
-        "compare {SHORT} --vary setting:shared_buffers=32MB,65536kB --vary setting:synchronous_commit=off,on"
+        "compare {SHORT} --details --vary setting:shared_buffers=32MB,65536kB --vary setting:synchronous_commit=off,on"
     );
     let finished = scene.run(&words(&line)).expect(0);
     scene.assert_clean();

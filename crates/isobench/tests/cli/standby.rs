@@ -52,7 +52,7 @@ fn a_standby_is_read_and_refuses_writes() {
 
 fn is_read_and_named(scene: &Scene, standby: &Standby) {
     let host = standby.host().describe();
-    let short = "compare -w select-only --clients 2 --transactions 10 --warmup 0 --rounds 1 --json out.json";
+    let short = "compare -w select-only --details --clients 2 --transactions 10 --warmup 0 --rounds 1 --json out.json";
     let finished = on(standby, scene, short).expect(0);
     let finished = finished.says(&[
         &format!("connected to {host}, and so are all sessions to come; named were /nonexistent:1,"),
