@@ -68,7 +68,7 @@ fn a_whole_row_that_was_read_is_saved_with_the_operation_in_place_of_the_result(
     assert!(setup.starts_with("--@ recorded: ") && setup.contains("\nCREATE TABLE offer"), "{setup}");
     assert!(setup.contains("CREATE SEQUENCE isobench_keys_1 START 100060;"), "{setup}");
     assert!(
-        setup.contains("CREATE TABLE isobench_inputs_1 (i_row integer PRIMARY KEY, i_id text"),
+        setup.contains("CREATE TABLE isobench_inputs_1 (i_row integer PRIMARY KEY, i_id bigint"),
         "{setup}"
     );
     assert!(files["workload.toml"].contains("\"select-stock.sql@40\""), "{}", files["workload.toml"]);
