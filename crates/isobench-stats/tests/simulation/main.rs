@@ -2,7 +2,7 @@
 //! alarms.
 //!
 //! Everything is drawn from fixed streams, so the figures are the same on every machine. They are
-//! printed as the tables of `docs/concept/statistics.md`:
+//! printed; `docs/concept/statistics.md` has some of it:
 //! `cargo test -p isobench-stats --test simulation -- --nocapture --test-threads 1`. Not here:
 //! exact values of single results, which are unit tests.
 //!
