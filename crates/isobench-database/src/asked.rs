@@ -1,6 +1,6 @@
 //! A session that says how its server reads statements.
 
-use isobench_pgwire::{Connection, Error, Rows};
+use isobench_pgwire::{Connection, Error, Replies, Rows};
 use isobench_sql::Answers;
 
 /// A session that is asked how its server reads statements. It mustn't be in a transaction.
@@ -8,8 +8,8 @@ use isobench_sql::Answers;
 pub struct Asked<'c>(pub &'c mut Connection);
 
 /// The server's refusals in its own words.
-fn refused<T>(answers: isobench_pgwire::Answers<T>) -> impl Iterator<Item = Result<T, String>> {
-    answers.into_iter().map(|answer| answer.map_err(|error| error.message))
+fn refused<T>(replies: Replies<T>) -> impl Iterator<Item = Result<T, String>> {
+    replies.into_iter().map(|reply| reply.map_err(|error| error.message))
 }
 
 impl Answers for Asked<'_> {

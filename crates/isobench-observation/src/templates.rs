@@ -337,6 +337,11 @@ impl Read {
         self.gives = gives.map(|given| given.into_iter().map(known).collect());
     }
 
+    /// Its first word, in lower case.
+    fn first_word(&self) -> String {
+        self.text.split_whitespace().next().unwrap_or_default().to_ascii_lowercase()
+    }
+
     /// True if it returns rows of tables.
     fn returns_rows(&self) -> bool {
         let first = self.text.split(|letter: char| !letter.is_ascii_alphabetic()).next().unwrap_or_default();

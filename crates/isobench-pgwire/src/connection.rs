@@ -26,8 +26,8 @@ const MOST_UNANSWERED: usize = 32 * 1024;
 /// The number of bytes of COPY data that are collected before sending.
 const COPY_CHUNK: usize = 128 * 1024;
 
-/// A server's answers to several requests: each one's result, or its refusal.
-pub type Answers<T> = Vec<Result<T, Box<ServerError>>>;
+/// A server's replies to several requests: each one's result, or its refusal.
+pub type Replies<T> = Vec<Result<T, Box<ServerError>>>;
 
 /// A blocking connection for administrative work, in the simple protocol.
 ///
@@ -125,16 +125,13 @@ impl Connection {
     /// # Errors
     ///
     /// The loss of the connection.
-    pub fn analyse_all(&mut self, statements: &[&str]) -> Result<Answers<Vec<u32>>, Error> {
+    pub fn analyse_all(&mut self, statements: &[&str]) -> Result<Replies<Vec<u32>>, Error> {
         let analyse = |out: &mut Vec<u8>, statement: &&str| {
             frontend::parse(out, "", statement);
             frontend::describe_statement(out, "");
         };
-        let answers = self.each_synchronised(statements, analyse)?;
-        Ok(answers
-            .into_iter()
-            .map(|answer| answer.error.map_or(Ok(answer.types), |error| Err(Box::new(error))))
-            .collect())
+        let replies = self.each_synchronised(statements, analyse)?;
+        Ok(replies.into_iter().map(|reply| reply.map(|answer| answer.types)).collect())
     }
 
     /// Runs groups of texts, all in one round trip. Each text has to be one statement without parameters: the server
@@ -144,7 +141,7 @@ impl Connection {
     /// # Errors
     ///
     /// The loss of the connection.
-    pub fn run_groups(&mut self, groups: &[Vec<String>]) -> Result<Answers<Rows>, Error> {
+    pub fn run_groups(&mut self, groups: &[Vec<String>]) -> Result<Replies<Rows>, Error> {
         let run = |out: &mut Vec<u8>, group: &Vec<String>| {
             for statement in group {
                 frontend::parse(out, "", statement);
@@ -153,11 +150,8 @@ impl Connection {
                 frontend::execute(out);
             }
         };
-        let answers = self.each_synchronised(groups, run)?;
-        Ok(answers
-            .into_iter()
-            .map(|answer| answer.error.map_or(Ok(answer.rows), |error| Err(Box::new(error))))
-            .collect())
+        let replies = self.each_synchronised(groups, run)?;
+        Ok(replies.into_iter().map(|reply| reply.map(|answer| answer.rows)).collect())
     }
 
     /// Sends the messages of each part and Sync after it, and reads all replies.
@@ -165,12 +159,12 @@ impl Connection {
         &mut self,
         parts: &[T],
         write: impl Fn(&mut Vec<u8>, &T),
-    ) -> Result<Vec<Answer>, Error> {
+    ) -> Result<Replies<Answer>, Error> {
         let deadline = &self.deadline();
-        let mut answers = Vec::new();
+        let mut replies = Vec::new();
         let mut sent = 0;
         self.out.clear();
-        while answers.len() < parts.len() {
+        while replies.len() < parts.len() {
             // The server may not read on until its replies are read.
             while self.out.len() < MOST_UNANSWERED && sent < parts.len() {
                 write(&mut self.out, &parts[sent]);
@@ -178,16 +172,21 @@ impl Connection {
                 sent += 1;
             }
             self.flush(deadline)?;
-            while answers.len() < sent {
+            while replies.len() < sent {
                 let mut answer = Answer::of_extended();
                 while self.receive(&mut answer, deadline)? == Next::CopyIn {
                     self.refuse_copy(deadline)?;
                 }
-                answers.push(answer);
+                let done = answer.error.is_none() && self.status == TransactionStatus::Idle;
+                self.committed += u64::from(done);
+                replies.push(match answer.error.take() {
+                    Some(error) => Err(Box::new(error)),
+                    None => Ok(answer),
+                });
             }
         }
         self.patience.took(deadline.elapsed());
-        Ok(answers)
+        Ok(replies)
     }
 
     /// Runs COPY … FROM STDIN; `fill` appends rows in COPY's text format until it returns false.

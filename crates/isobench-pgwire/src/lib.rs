@@ -55,7 +55,7 @@ pub use config::{
     fit, is_connection_string, parse_connection_string, process_environment, shown,
 };
 pub use connect::{ConnectError, ConnectProblem, FailedAttempt, Link, Links, connect};
-pub use connection::{Answers, Completed, Connection, Rows};
+pub use connection::{Completed, Connection, Replies, Rows};
 pub use error::Error;
 pub use established::Established;
 pub use frame::{Frame, FrameBuffer, Frames};

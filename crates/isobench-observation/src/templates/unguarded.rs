@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use isobench_robustness::{Columns, Kind, Operation};
+use isobench_robustness::Operation;
 
 use super::{Read, unknown};
 use crate::catalog::{Catalog, RelationId, RelationKind};
@@ -59,10 +59,9 @@ impl Unguarded {
             let [search, _] = unknown(name, at, statement);
             Operation { newest: true, ..search }
         };
-        let update = |name: &String| Operation {
-            kind: Kind::Update,
-            writes: Columns::All,
-            ..unknown(name, at, statement)[1].clone()
+        let update = |name: &String| {
+            let [_, update] = unknown(name, at, statement);
+            update
         };
         self.reads.iter().map(search).chain(self.writes.iter().map(update)).collect()
     }
@@ -75,6 +74,7 @@ pub(super) fn note(read: &mut [Vec<Vec<Read>>], catalog: &Catalog) {
     let all: BTreeSet<RelationId> = changed.iter().flatten().copied().collect();
     for (statement, changed) in read.iter_mut().flatten().flatten().zip(changed) {
         let touched = statement.touched();
+        let first = statement.first_word();
         let own = &mut statement.unguarded;
         for table in touched.intersection(&all) {
             own.reads.insert(outside(*table, catalog));
@@ -83,7 +83,6 @@ pub(super) fn note(read: &mut [Vec<Vec<Read>>], catalog: &Catalog) {
             own.reads.insert(outside(table, catalog));
             own.writes.insert(outside(table, catalog));
         }
-        let first = statement.text.split_whitespace().next().unwrap_or_default().to_ascii_lowercase();
         if OF_CATALOGS.contains(&first.as_str()) {
             own.reads.insert(CATALOGS.to_owned());
             own.writes.insert(CATALOGS.to_owned());
@@ -134,7 +133,7 @@ fn take_numbers(read: &mut [Vec<Vec<Read>>]) {
 
 /// The relations whose rows a command changes for older snapshots, too.
 fn changed(statement: &Read, catalog: &Catalog) -> BTreeSet<RelationId> {
-    let first = statement.text.split_whitespace().next().unwrap_or_default().to_ascii_lowercase();
+    let first = statement.first_word();
     if !UNSAFE.contains(&first.as_str()) {
         return BTreeSet::new();
     }

@@ -3,7 +3,7 @@
 //!
 //! Not here: the report with all details (`text`), and the answer itself (`isobench_result::answer`).
 
-use isobench_result::answer::{Finding, brief, finding};
+use isobench_result::answer::{Brief, Finding, brief, finding};
 use isobench_result::diagnosis::diagnoses;
 use isobench_result::document::{Cell, Document, RatioToFirst, are_alike};
 use isobench_result::durability;
@@ -11,7 +11,7 @@ use isobench_result::factor::{Factor, varying};
 use isobench_result::numbers::{MISSING, counted, optional, short, whole_percent};
 use isobench_result::phrases::is_about_turns;
 use isobench_result::rounds::{groups, settings_name};
-use isobench_result::view::tried::{masked, notes_of_untried, tried, wrong_outcomes};
+use isobench_result::view::tried::{AtLevel, masked, notes_of_untried, tried, wrong_outcomes};
 use isobench_result::view::{Emphasis, Entry, Heading, Line, Row, Table};
 use isobench_result::words::{capital, distinct};
 
@@ -35,13 +35,14 @@ const FEW: usize = 2;
 
 /// The blocks of the report. `unicode` is whether the terminal shows ✗ and ✓.
 pub fn blocks(document: &Document, width: usize, unicode: bool) -> Vec<Vec<Spans>> {
-    let mut blocks = vec![header::brief(document, width), missed(document, width), answer(document, width)];
+    let (said, tried) = (brief(document), tried(document));
+    let mut blocks = vec![header::brief(document, width), missed(document, width), answer(&said, width)];
     if !document.cells.is_empty() {
         blocks.push(indented(table(document, width.saturating_sub(INDENT), unicode)));
         blocks.push(paragraphs(&results(document), width));
     }
-    blocks.push(proof(document, width));
-    blocks.push(notes(document, width));
+    blocks.push(proof(document, &said, &tried, width));
+    blocks.push(notes(document, said, &tried, width));
     blocks
 }
 
@@ -57,8 +58,8 @@ fn paragraphs(sentences: &[Line], width: usize) -> Vec<Spans> {
 }
 
 /// The answer; its first sentence is the headline.
-fn answer(document: &Document, width: usize) -> Vec<Spans> {
-    let sentences = brief(document).answer;
+fn answer(said: &Brief, width: usize) -> Vec<Spans> {
+    let sentences = &said.answer;
     let line = |(number, text): (usize, &String)| match number {
         0 => Line { text: text.clone(), emphasis: Emphasis::Headline },
         _ => Line::plain(text),
@@ -295,23 +296,22 @@ fn results(document: &Document) -> Vec<Line> {
 }
 
 /// The proof of a broken promise; else the shortest wrong outcome.
-fn proof(document: &Document, width: usize) -> Vec<Spans> {
+fn proof(document: &Document, said: &Brief, tried: &[AtLevel<'_>], width: usize) -> Vec<Spans> {
     let broken = sentences::broken(document);
     if !broken.is_empty() {
         return paragraphs(&broken.into_iter().take(1).map(Line::grave).collect::<Vec<_>>(), width);
     }
-    let tried = tried(document);
-    let found = wrong_outcomes(&tried);
+    let found = wrong_outcomes(tried);
     let Some((wrong, levels)) = found.first() else { return Vec::new() };
     let more = match found.len() - 1 {
         0 => String::new(),
         more => format!("; {more} more with --details"),
     };
-    let answer = brief(document).answer.join(" ");
+    let answer = said.answer.join(" ");
     let named = wrong.broken.iter().all(|name| answer.contains(&format!("\"{name}\"")));
     let heading = format!("{}{more}", witness::heading(wrong, levels));
     let mut lines = paragraphs(&[Line::plain(heading)], width);
-    let steps = witness::steps_and_end(wrong, &masked(&tried), width.saturating_sub(INDENT));
+    let steps = witness::steps_and_end(wrong, &masked(tried), width.saturating_sub(INDENT));
     lines.extend(indented(plain(steps)));
     let conditions = witness::conditions(wrong).filter(|_| !named);
     lines.extend(paragraphs(
@@ -326,14 +326,14 @@ fn plain(lines: Vec<String>) -> Vec<Spans> {
 }
 
 /// How sure the answer is, what to look at, what may help, and where the rest is.
-fn notes(document: &Document, width: usize) -> Vec<Spans> {
-    let mut sure: Vec<Line> = brief(document).grounds.into_iter().map(Line::plain).collect();
+fn notes(document: &Document, said: Brief, tried: &[AtLevel<'_>], width: usize) -> Vec<Spans> {
+    let mut sure: Vec<Line> = said.grounds.into_iter().map(Line::plain).collect();
     if !document.cells.is_empty() {
         sure.extend(precision::briefly(document).map(Line::plain));
         sure.extend(seen::prevented_ones(document).into_iter().map(Line::plain));
     }
-    sure.extend(notes_of_untried(&tried(document)).into_iter().map(Line::plain));
-    let doubts = brief(document).doubts.into_iter().chain(flags(document));
+    sure.extend(notes_of_untried(tried).into_iter().map(Line::plain));
+    let doubts = said.doubts.into_iter().chain(flags(document));
     let mut doubts: Vec<Line> = doubts.map(Line::caution).collect();
     doubts.extend(sentences::faults(document).into_iter().map(Line::caution));
     let warnings = document.warnings.iter().filter(|text| !is_about_turns(text));
