@@ -1,5 +1,6 @@
 //! What the server's catalogs say of the tables, functions and names that scripts use.
 
+mod hidden;
 mod load;
 mod reading;
 mod relation;
@@ -9,6 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use isobench_sql::{Bound, Builtins, Reading};
 
+pub use hidden::Hidden;
+pub(crate) use hidden::Hides;
+pub(crate) use reading::changes_with_others;
 pub(crate) use relation::is_system_column;
 pub use relation::{
     Check, Column, ColumnType, Events, ForeignKey, Inheritance, OnChange, Relation, RelationKind, Triggers,
@@ -42,6 +46,11 @@ pub struct Catalog {
     pub called: Called,
     /// The server's own operators and functions as far as their meaning matters.
     pub builtins: Builtins,
+    /// The texts of code that isn't analysed.
+    pub hidden: Hidden,
+    /// Something of users by which the system's words may mean something else: an operator, an operator class, a
+    /// cast or a function.
+    pub standing_in: Option<String>,
     /// Statements as the server reads them, by their texts with `$1`, `$2`, …; or why it doesn't.
     pub readings: BTreeMap<String, Result<Bound, Reading>>,
 }

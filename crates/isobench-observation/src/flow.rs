@@ -106,8 +106,11 @@ struct Edge {
     from: usize,
     to: usize,
     how: Dependence,
-    /// The writing statement tests the value that was read, in its condition.
-    guarded: bool,
+    /// The column that the value is of, or computed from.
+    column: Option<ColumnName>,
+    /// The columns of the same row of which the writing statement tests, in its condition, that they are as the
+    /// reading one found them, with the names of their tables.
+    tested: BTreeMap<ColumnName, Option<String>>,
     /// The value may change after it was read, so that its age matters.
     ages: bool,
 }
@@ -232,7 +235,25 @@ impl Flows {
 
     /// True if a value may be old when it is written, because another transaction read it.
     fn carries(&self, edge: &Edge) -> bool {
-        !self.within(edge) && edge.ages && !edge.guarded && self.may_change(&self.nodes[edge.from])
+        !self.within(edge) && edge.ages && !self.is_guarded(edge) && self.may_change(&self.nodes[edge.from])
+    }
+
+    /// True if a value is written only where the column is as it was read: because that is tested, or the row's
+    /// version is.
+    fn is_guarded(&self, edge: &Edge) -> bool {
+        edge.tested.iter().any(|(column, table)| {
+            edge.column.as_ref() == Some(column) || self.is_version(&column.name, table.as_ref())
+        })
+    }
+
+    /// True if all that writes a table is an UPDATE that raises this column of it.
+    fn is_version(&self, column: &str, table: Option<&String>) -> bool {
+        let may_write = |node: &&Node| {
+            let tables = node.written.as_ref().zip(table);
+            node.writes && tables.is_none_or(|(tables, table)| tables.contains(table))
+        };
+        let raises = |node: &Node| node.verb == "UPDATE" && node.written.is_some() && node.raises.contains(column);
+        self.nodes.iter().filter(may_write).all(raises)
     }
 
     /// True if a script may write what a statement reads.
@@ -452,8 +473,8 @@ struct Changed {
     of: Source,
     /// What changes it, as SQL: ` - :quantity`.
     text: String,
-    /// The variable with it, if it is raised by a number.
-    raised: Option<Slot>,
+    /// The variable with it, if it is raised by a number, with the number of times that it had been assigned.
+    raised: Option<(Slot, usize)>,
     /// The variable in it, with the number of times that it had been assigned.
     variable: Option<(Slot, usize)>,
     /// The number of times that the variable with the value had been assigned.
@@ -554,7 +575,7 @@ impl Walk<'_> {
         };
         let sign = if addend.minus { '-' } else { '+' };
         let raises = matches!(addend, Addend { minus: false, of: Amount::Integer(1..) });
-        let raised = raises.then_some(of);
+        let raised = raises.then(|| (of, self.time(of)));
         Some(Changed {
             raised,
             of: self.value_of(of)?.clone(),
@@ -600,7 +621,9 @@ impl Walk<'_> {
                     .changes
                     .get(&whole)
                     .filter(|changed| changed.time == self.time(whole))
-                    .and_then(|changed| changed.raised),
+                    .and_then(|changed| changed.raised)
+                    .filter(|(slot, time)| self.time(*slot) == *time)
+                    .map(|(slot, _)| slot),
                 (None, None) => None,
             };
             from.is_some_and(required)
@@ -847,25 +870,40 @@ impl Walk<'_> {
     fn flow_into(&mut self, node: Node, passage: &Passage) {
         let to = self.flows.nodes.len();
         if node.writes {
-            let guards: BTreeSet<usize> = passage
-                .tests
-                .iter()
+            // Of which statement's row a column is as it was.
+            let tests = passage.tests.iter().filter(|_| passage.conditional && node.row.is_some());
+            let tested: Vec<(usize, ColumnName)> = tests
                 .flat_map(|(slot, column)| {
-                    let same = move |source: &&Source| source.column.as_ref() == Some(column);
-                    self.values.get(slot).into_iter().flatten().filter(same).map(|source| source.node)
+                    let as_read = self.values.get(slot).filter(|sources| sources.len() == 1);
+                    let same = |source: &&Source| {
+                        source.column.as_ref() == Some(column)
+                            && !source.computed
+                            && self.flows.nodes[source.node].row == node.row
+                    };
+                    as_read.into_iter().flatten().filter(same).map(|source| (source.node, column.clone()))
                 })
-                .filter(|_| passage.conditional)
                 .collect();
             let edge = |source: &Source, how: Dependence, address: bool| {
                 let from = &self.flows.nodes[source.node];
                 // What a transaction wrote itself is known to it; a key doesn't change.
                 let key = source.column.as_ref().is_some_and(|column| self.is_key(column));
-                let ages = !from.writes && !key && !address;
-                Edge { from: source.node, to, how, guarded: guards.contains(&source.node), ages }
+                let own = from.writes && from.transaction == node.transaction;
+                let of_row = tested.iter().filter(|(read, _)| *read == source.node);
+                Edge {
+                    from: source.node,
+                    to,
+                    how,
+                    column: source.column.clone(),
+                    tested: of_row.map(|(_, column)| (column.clone(), self.rows_of(column.table))).collect(),
+                    ages: !own && !key && !address,
+                }
             };
+            // A variable that a column has to equal only says which row is meant.
+            let addresses = |slot: &Slot| passage.tests.iter().any(|(tested, _)| tested == slot);
             let taken = passage.takes.iter().flat_map(|(slot, value)| {
                 let how = if *value { Dependence::Value } else { Dependence::Decision };
-                self.values.get(slot).into_iter().flatten().map(move |source| (source, how, !value))
+                let address = !value && addresses(slot);
+                self.values.get(slot).into_iter().flatten().map(move |source| (source, how, address))
             });
             let decided = self.control.iter().flatten().map(|source| {
                 // Who overwrites a row because of what it read in it has made the one from the other.
@@ -890,7 +928,14 @@ impl Walk<'_> {
                 && other.reads.as_ref().is_none_or(|reads| !reads.is_empty())
         });
         let edge =
-            |(from, _)| Edge { from, to: before.len(), how: Dependence::Value, guarded: false, ages: true };
+            |(from, _)| Edge {
+                from,
+                to: before.len(),
+                how: Dependence::Value,
+                column: None,
+                tested: BTreeMap::new(),
+                ages: true,
+            };
         self.flows.edges.extend(of_transaction.map(edge));
     }
 

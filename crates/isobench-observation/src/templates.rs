@@ -15,6 +15,7 @@ mod first;
 mod repeated;
 mod tables;
 mod unguarded;
+mod used;
 mod variables;
 mod walk;
 mod way;
@@ -26,7 +27,7 @@ use isobench_robustness::{Branch, Columns, Kind, Operation, Program};
 use isobench_script::Statement as StatementKind;
 use isobench_script::{CommandKind, Script, Slot, Store, Symbols};
 
-use crate::catalog::{Catalog, RelationId, is_system_column};
+use crate::catalog::{Catalog, Hides, RelationId, RelationKind, is_system_column};
 use crate::flow::{Carried, Flows};
 use crate::statement::{
     Access, AdvisoryLock, ColumnName, Deed, Examiner, Fix, Given, Known, LockWithin, Mark, Rewritten,
@@ -38,6 +39,7 @@ pub use first::FirstLock;
 use repeated::repeated;
 use tables::{Changing, Freed, Replaced, Versions};
 use unguarded::Unguarded;
+use used::Used;
 use variables::Variables;
 use walk::Walk;
 
@@ -148,6 +150,8 @@ pub fn templates(
                     gives: None,
                     integers: None,
                     unguarded: Unguarded::default(),
+                    hides: None,
+                    behind: BTreeSet::new(),
                     fixes: BTreeMap::new(),
                     lock_within: None,
                     constants: BTreeSet::new(),
@@ -183,6 +187,7 @@ pub fn templates(
         read.push(commands);
     }
     renamed(&mut read);
+    let used = Used::of(scripts, symbols, &read);
     let variables = Variables::of(scripts, symbols, catalog, &read);
     variables.settle_all(&mut read, catalog);
     let reasons = read.iter().flatten().flatten().filter(|read| touches_rows(read.kind, &read.text));
@@ -191,9 +196,10 @@ pub fn templates(
     }
     wait_for_adjusted(&mut found.statements, &numbers, &flows);
     let all = touched(&mut read);
+    look_behind(&mut read, catalog, &all);
     unguarded::note(&mut read, catalog);
     change_versions(&mut read);
-    let freed = Freed::of(read.iter().flatten().flatten());
+    let freed = Freed::of(catalog, read.iter().flatten().flatten());
     let changing = Changing::of(catalog, read.iter().flatten().flatten());
     let replaced = Replaced::of(&read, catalog);
     let versions = Versions::of(&changing, read.iter().flatten().flatten());
@@ -218,6 +224,7 @@ pub fn templates(
             freed: &freed,
             versions: &versions,
             variables: &variables,
+            used: &used,
             absent,
             skipped: repeated.into_keys().collect(),
         };
@@ -225,7 +232,9 @@ pub fn templates(
             found.branching.insert(script.name.clone());
             let tables = all.iter().map(|table| catalog.relations[*table].qualified());
             let tables = tables.chain([OTHER_TABLES.to_owned()]);
-            let operations = tables.flat_map(|table| unknown(&table, &script.name, 0)).collect();
+            let mut operations: Vec<Operation> =
+                tables.flat_map(|table| unknown(&table, &script.name, 0)).collect();
+            operations.extend(walk.unguarded());
             Program::new(&script.name, vec![Branch { operations, ..Branch::default() }])
         });
         found.programs.push(program);
@@ -267,6 +276,10 @@ struct Read {
     integers: Option<BTreeMap<String, bool>>,
     /// What it does with data that no level guards.
     unguarded: Unguarded,
+    /// What it may do by code that isn't analysed, if it isn't.
+    hides: Option<Hides>,
+    /// The tables that this code names.
+    behind: BTreeSet<RelationId>,
     /// The columns that it certainly raises, if it is an UPDATE.
     raises: BTreeSet<String>,
 }
@@ -301,8 +314,11 @@ impl Read {
         self.fixes = examiner.fixes().into_iter().map(named).collect();
         if touches_rows(self.kind, &self.text) {
             self.tables = examiner.named_tables();
-            let accesses = examiner.accesses();
-            if accesses.is_err() {
+            let accesses = match &catalog.standing_in {
+                Some(name) => Err(format!("{name} may stand in for the server's own")),
+                None => examiner.accesses(),
+            };
+            if accesses.is_err() && catalog.standing_in.is_none() {
                 self.but_for_triggers = examiner.accesses_but_for_triggers().unwrap_or_default();
             }
             self.accesses = accesses.map(|accesses| flows.narrowed(number, accesses));
@@ -313,7 +329,7 @@ impl Read {
             self.integers =
                 Some(bound.outputs.iter().map(|(name, of)| (name.clone(), integer(of))).collect());
             let names = bound.functions.iter().filter_map(|oid| catalog.called.functions.get(oid));
-            self.unguarded = Unguarded::of_functions(names.map(String::as_str));
+            self.unguarded = Unguarded::of_functions(names.map(String::as_str), &catalog.hidden);
         }
         let gives = examiner.passage().gives;
         let named = |gives: &Vec<Given>| {
@@ -351,6 +367,28 @@ impl Read {
         touches && (query || self.named.contains("returning"))
     }
 
+    /// True if it may do something that stays when its transaction is rolled back, or that others learn: of plain
+    /// queries only these functions do.
+    fn tells(&self) -> bool {
+        const QUERIES: [&str; 12] = [
+            "", "select", "with", "values", "table", "insert", "update", "delete", "merge", "savepoint", "release",
+            "lock",
+        ];
+        const SETTINGS: [&str; 2] = ["set", "show"];
+        const TELL: [&str; 4] = ["pg_notify", "set_config", "setseed", "pg_logical_emit_message"];
+        let first = self.text.split(|letter: char| !letter.is_ascii_alphabetic()).next().unwrap_or_default();
+        let is = |words: &[&str]| words.iter().any(|word| word.eq_ignore_ascii_case(first));
+        let sets_constant = is(&SETTINGS) && !self.text.contains(':');
+        let plain = is(&QUERIES) || sets_constant || self.savepoint.is_some();
+        !plain || TELL.iter().any(|name| self.named.contains(*name))
+    }
+
+    /// True if it touches rows, or takes advisory locks.
+    fn touches(&self) -> bool {
+        let rows = self.accesses.as_ref().map_or(true, |accesses| !accesses.is_empty());
+        rows || !self.locks.is_empty() || self.named.iter().any(|name| name.contains("advisory"))
+    }
+
     /// The tables that it may touch.
     fn touched(&self) -> BTreeSet<RelationId> {
         let accessed = self.accesses.iter().flatten().map(|access| access.table);
@@ -378,6 +416,21 @@ fn touched(read: &mut [Vec<Vec<Read>>]) -> BTreeSet<RelationId> {
         }
     }
     all
+}
+
+/// Looks at the code behind statements that aren't understood.
+fn look_behind(read: &mut [Vec<Vec<Read>>], catalog: &Catalog, all: &BTreeSet<RelationId>) {
+    for statement in read.iter_mut().flatten().flatten().filter(|one| one.accesses.is_err()) {
+        let hides = catalog.hidden.behind(&statement.text, catalog);
+        let named = (0..catalog.relations.len())
+            .filter(|id| hides.words.contains(&catalog.relations[*id].name.to_lowercase()))
+            .filter(|id| catalog.relations[*id].kind != RelationKind::System);
+        statement.behind = named.map(|id| catalog.root(id)).collect();
+        if hides.wild {
+            statement.behind.extend(all);
+        }
+        statement.hides = Some(hides);
+    }
 }
 
 /// Takes statements for not understood whose names may mean something else by then, because a script

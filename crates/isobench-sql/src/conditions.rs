@@ -33,9 +33,11 @@ pub fn found_rows(query: &Object, scope: &Scope<'_>, top: bool) -> Result<BTreeM
     let groups = scope.entries().iter().filter(|entry| kind(entry) == Some(9)).count();
     let alone = scope.entries().len() - groups == 1;
     let only_values = conditions.iter().all(|(condition, _)| matches!(condition, Condition::Value(..)));
-    let exactly = top && alone && is_unlimited(query) && only_values;
+    // HAVING that no row fulfils leaves the scan out, and one that is true gives a row where there is none.
+    let condition = field(query, "havingQual")?;
+    let exactly = top && alone && is_unlimited(query) && only_values && *condition == Node::Null;
     let mut having = Mentioned::default();
-    scope.collect(field(query, "havingQual")?, 0, &mut having)?;
+    scope.collect(condition, 0, &mut having)?;
     let ordered = ordered(query, scope)?;
     let mut found: BTreeMap<i64, FoundRows> = BTreeMap::new();
     for entry in (1..).take(scope.entries().len()) {

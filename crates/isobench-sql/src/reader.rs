@@ -155,10 +155,11 @@ impl Reader<'_> {
         }
         let scope = Scope::of(query, self.builtins)?;
         let mut found = found_rows(query, &scope, self.top)?;
+        let grouped = *field(query, "havingQual")? != Node::Null;
         for (place, relation) in &mut here {
             relation.found = found.remove(place).unwrap_or_default();
             relation.top = self.top;
-            relation.in_result = self.top && !self.united && !relation.found.nullable;
+            relation.in_result = self.top && !self.united && !grouped && !relation.found.nullable;
         }
         if target != 0 {
             let find = |(place, _): &&mut (i64, BoundRelation)| *place == target;

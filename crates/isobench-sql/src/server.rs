@@ -43,11 +43,17 @@ pub enum Reading {
 
 /// The query for [`Builtins`]: each row has `=`, an operator and nothing; `()`, a function and its name; or `::`, a type
 /// and its name. A user's function may be called immutable although it reads tables, so only the server's own count.
+/// Functions of integers have their OID in the name, unless they give the same for integers of all sizes: `1 << 40`
+/// depends on the size.
 pub const BUILTINS: &str = "SELECT '=', amopopr, NULL::pg_catalog.text FROM pg_catalog.pg_amop \
          WHERE amopmethod = 403 AND amopstrategy = 3 \
-     UNION ALL SELECT '()', p.oid, coalesce((SELECT min(o.oprname::pg_catalog.text) \
-         FROM pg_catalog.pg_operator o WHERE o.oprcode = p.oid AND o.oid < 16384), p.proname::pg_catalog.text) \
-         FROM pg_catalog.pg_proc p WHERE p.provolatile = 'i' AND p.prokind = 'f' AND p.oid < 16384 \
+     UNION ALL SELECT '()', p.oid, n.name || CASE WHEN n.name !~ '^([-+*/%&|#~]|abs|mod|div|gcd|lcm)$' \
+             AND EXISTS (SELECT FROM pg_catalog.unnest(p.proargtypes) AS a(oid) WHERE a.oid IN (20, 21, 23)) \
+         THEN '#' || p.oid ELSE '' END \
+         FROM pg_catalog.pg_proc p CROSS JOIN LATERAL (SELECT coalesce((SELECT min(o.oprname::pg_catalog.text) \
+             FROM pg_catalog.pg_operator o WHERE o.oprcode = p.oid AND o.oid < 16384), p.proname::pg_catalog.text)) \
+             AS n(name) \
+         WHERE p.provolatile = 'i' AND p.prokind = 'f' AND p.oid < 16384 \
      UNION ALL SELECT '::', oid, pg_catalog.format_type(oid, NULL) FROM pg_catalog.pg_type";
 
 /// The tree of the function that this transaction has made.

@@ -9,6 +9,7 @@ use super::relation::{
     Check, Column, ColumnType, Events, ForeignKey, Inheritance, OnChange, Relation, RelationKind, Triggers,
     Uniqueness,
 };
+use super::hidden::Hidden;
 use super::trigger::Body;
 use super::{Catalog, FunctionFacts};
 
@@ -62,22 +63,55 @@ LEFT JOIN pg_catalog.pg_class rc ON rc.oid = r.root
 LEFT JOIN pg_catalog.pg_namespace rn ON rn.oid = rc.relnamespace
 WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S') AND n.nspname <> 'pg_toast'";
 
+/// The condition on the system's functions that may look at more than values and rows: volatile ones, except for
+/// those that only compute a value, wait, or give out a number of a sequence; and those that look at catalogs,
+/// snapshots and statistics.
+macro_rules! looks {
+    () => {
+        "p.pronamespace = 'pg_catalog'::pg_catalog.regnamespace AND p.prorettype <> 2279 AND (\
+         p.provolatile = 'v' AND p.proname !~ '^(random|random_normal|setseed|nextval|currval|lastval|\
+clock_timestamp|timeofday|gen_random_uuid|uuidv4|uuidv7|pg_sleep|pg_sleep_for|pg_sleep_until|pg_notify|\
+pg_advisory_(xact_)?lock(_shared)?|pg_advisory_unlock(_shared|_all)?)$' \
+         OR p.provolatile = 's' AND p.proname ~ '^(pg_|has_|txid_|to_reg|mxid_age|row_security_active|currtid|\
+(obj|col|shobj)_description|inet_|query_to_|table_to_|schema_to_|database_to_|cursor_to_|ts_stat|ts_rewrite|lo_)' \
+           AND p.proname !~ '^(pg_typeof|pg_column_size|pg_trigger_depth|pg_backend_pid|pg_client_encoding|\
+pg_size_pretty|pg_size_bytes|pg_collation_for|pg_my_temp_schema|pg_conf_load_time|pg_postmaster_start_time|\
+pg_current_xact_id|pg_current_xact_id_if_assigned|txid_current|txid_current_if_assigned|pg_timezone_.*|\
+inet_(in|out|send|recv|merge|same_family|gist.*|spgist.*))$')"
+    };
+}
+
+/// The functions in a stored tree of an expression, in a query.
+macro_rules! functions_of {
+    ($tree:literal) => {
+        concat!(
+            "SELECT FROM pg_catalog.regexp_matches(",
+            $tree,
+            "::pg_catalog.text, ':(?:funcid|opfuncid|aggfnoid|winfnoid) ([0-9]+)', 'g') AS called(oid) \
+             JOIN pg_catalog.pg_proc p ON p.oid = called.oid[1]::pg_catalog.oid WHERE ",
+            looks!()
+        )
+    };
+}
+
 /// The triggers: the bits of their events, whether the function is the system's own, whether they have a
 /// condition, and the source of functions in PL/pgSQL, unless the condition calls a function of a user.
-const TRIGGERS: &str = "
+const TRIGGERS: &str = concat!("
 SELECT n.nspname, c.relname, t.tgtype::pg_catalog.int4,
        p.pronamespace = 'pg_catalog'::pg_catalog.regnamespace, t.tgqual IS NOT NULL,
        CASE WHEN l.lanname = 'plpgsql' AND NOT EXISTS (
            SELECT FROM pg_catalog.pg_depend d
            WHERE d.classid = 'pg_catalog.pg_trigger'::pg_catalog.regclass AND d.objid = t.oid
-             AND d.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND d.refobjid <> t.tgfoid)
+             AND d.refclassid IN ('pg_catalog.pg_proc'::pg_catalog.regclass, 'pg_catalog.pg_operator'::pg_catalog.regclass)
+             AND d.refobjid <> t.tgfoid)
+         AND NOT EXISTS (", functions_of!("t.tgqual"), ")
        THEN p.prosrc END
 FROM pg_catalog.pg_trigger t
 JOIN pg_catalog.pg_class c ON c.oid = t.tgrelid
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_catalog.pg_proc p ON p.oid = t.tgfoid
 JOIN pg_catalog.pg_language l ON l.oid = p.prolang
-WHERE NOT t.tgisinternal AND t.tgenabled <> 'D'";
+WHERE NOT t.tgisinternal AND t.tgenabled <> 'D'");
 
 /// The columns of users' relations.
 const COLUMNS: &str = "
@@ -195,13 +229,13 @@ SELECT name, pg_catalog.bool_or(kind = 'a'), pg_catalog.bool_or(set),
        pg_catalog.bool_or(kind NOT IN ('a', 'w'))
 FROM functions WHERE NOT system OR kind = 'a' OR set GROUP BY name");
 
-/// The operators of users, and whether their functions are volatile.
+/// The operators of users, and whether their functions are volatile; not those in C that only compute a value.
 const OPERATORS: &str = concat!(
     "
 SELECT o.oprname, pg_catalog.bool_or(p.provolatile = 'v')
 FROM pg_catalog.pg_operator o JOIN pg_catalog.pg_proc p ON p.oid = o.oprcode
-JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
-WHERE n.nspname <> 'pg_catalog' AND NOT EXISTS (
+JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace JOIN pg_catalog.pg_language l ON l.oid = p.prolang
+WHERE n.nspname <> 'pg_catalog' AND NOT (l.lanname = 'c' AND p.provolatile = 'i') AND NOT EXISTS (
     SELECT FROM pg_catalog.pg_depend d JOIN pg_catalog.pg_extension e ON e.oid = d.refobjid
     WHERE d.deptype = 'e' AND d.refclassid = 'pg_catalog.pg_extension'::pg_catalog.regclass
       AND d.classid = 'pg_catalog.pg_operator'::pg_catalog.regclass AND d.objid = o.oid AND e.extname IN ",
@@ -210,12 +244,112 @@ WHERE n.nspname <> 'pg_catalog' AND NOT EXISTS (
 GROUP BY o.oprname"
 );
 
-/// The system's functions, and whether they are volatile, except for those that only compute a value, wait, or
-/// give out a number of a sequence.
-const SYSTEM_FUNCTIONS: &str = "
-SELECT p.oid, p.proname, p.proname ~ '^to_reg' OR p.provolatile = 'v' AND p.prorettype <> 2279
-  AND p.proname !~ '^(random|random_normal|setseed|nextval|currval|lastval|clock_timestamp|timeofday|gen_random_uuid|uuidv4|uuidv7|pg_sleep|pg_sleep_for|pg_sleep_until|pg_notify|pg_(try_)?advisory_(xact_)?lock(_shared)?|pg_advisory_unlock(_shared|_all)?)$'
-FROM pg_catalog.pg_proc p WHERE p.pronamespace = 'pg_catalog'::pg_catalog.regnamespace";
+/// The system's functions, and whether they may do more than compute a value.
+const SYSTEM_FUNCTIONS: &str = concat!(
+    "
+SELECT p.oid, p.proname, ",
+    looks!(),
+    "
+FROM pg_catalog.pg_proc p WHERE p.pronamespace = 'pg_catalog'::pg_catalog.regnamespace"
+);
+
+/// The texts of code that statements reach by a name, which follows the kind: relations and types, functions,
+/// operators, casts, functions of other languages.
+const HIDDEN: &str = concat!(pure_functions!(), "
+SELECT 'n', c.relname, pg_catalog.concat_ws(' ; ',
+    CASE WHEN c.relkind IN ('v', 'm') THEN pg_catalog.pg_get_viewdef(c.oid) END,
+    (SELECT pg_catalog.string_agg(pg_catalog.pg_get_ruledef(r.oid), ' ; ') FROM pg_catalog.pg_rewrite r
+     WHERE r.ev_class = c.oid AND r.rulename <> '_RETURN'),
+    (SELECT pg_catalog.string_agg(pg_catalog.concat_ws(' ; ', pg_catalog.quote_ident(p.proname),
+                substring(pg_catalog.pg_get_triggerdef(t.oid) FROM ' WHEN .*')), ' ; ')
+     FROM pg_catalog.pg_trigger t JOIN pg_catalog.pg_proc p ON p.oid = t.tgfoid
+     WHERE t.tgrelid = c.oid AND NOT t.tgisinternal AND t.tgenabled <> 'D'),
+    (SELECT pg_catalog.string_agg(pg_catalog.concat_ws(' ; ', pg_catalog.pg_get_expr(p.polqual, p.polrelid),
+                pg_catalog.pg_get_expr(p.polwithcheck, p.polrelid)), ' ; ')
+     FROM pg_catalog.pg_policy p WHERE p.polrelid = c.oid),
+    (SELECT pg_catalog.string_agg(pg_catalog.pg_get_expr(d.adbin, d.adrelid), ' ; ')
+     FROM pg_catalog.pg_attrdef d WHERE d.adrelid = c.oid),
+    (SELECT pg_catalog.string_agg(pg_catalog.pg_get_expr(k.conbin, k.conrelid), ' ; ')
+     FROM pg_catalog.pg_constraint k WHERE k.conrelid = c.oid AND k.contype = 'c'),
+    (SELECT pg_catalog.string_agg(pg_catalog.concat_ws(' ; ', pg_catalog.pg_get_expr(i.indexprs, i.indrelid),
+                pg_catalog.pg_get_expr(i.indpred, i.indrelid)), ' ; ')
+     FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid AND (i.indexprs IS NOT NULL OR i.indpred IS NOT NULL)),
+    (SELECT pg_catalog.string_agg(pg_catalog.quote_ident(k.conrelid::pg_catalog.regclass::pg_catalog.text), ' ; ')
+     FROM pg_catalog.pg_constraint k
+     WHERE k.confrelid = c.oid AND k.contype = 'f' AND (k.confdeltype IN ('c', 'n', 'd') OR k.confupdtype IN ('c', 'n', 'd'))),
+    (SELECT pg_catalog.string_agg(pg_catalog.quote_ident(o.relname), ' ; ')
+     FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class o ON o.oid = i.inhrelid WHERE i.inhparent = c.oid),
+    (SELECT pg_catalog.string_agg(pg_catalog.quote_ident(t.typname), ' ; ')
+     FROM pg_catalog.pg_attribute a
+     JOIN pg_catalog.pg_type t ON t.oid IN (a.atttypid, (SELECT e.typelem FROM pg_catalog.pg_type e WHERE e.oid = a.atttypid))
+     WHERE a.attrelid = c.oid AND a.attnum > 0 AND t.typnamespace <> 'pg_catalog'::pg_catalog.regnamespace))
+FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f', 'c') AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast')
+UNION ALL
+SELECT 'n', t.typname, pg_catalog.concat_ws(' ; ', t.typinput, t.typoutput,
+    (SELECT pg_catalog.quote_ident(b.typname) FROM pg_catalog.pg_type b
+     WHERE b.oid = t.typbasetype AND b.typnamespace <> 'pg_catalog'::pg_catalog.regnamespace),
+    t.typdefault,
+    (SELECT pg_catalog.string_agg(pg_catalog.pg_get_expr(k.conbin, 0), ' ; ')
+     FROM pg_catalog.pg_constraint k WHERE k.contypid = t.oid))
+FROM pg_catalog.pg_type t
+WHERE t.typtype IN ('b', 'd') AND t.typelem = 0
+  AND t.typnamespace NOT IN ('pg_catalog'::pg_catalog.regnamespace, 'information_schema'::pg_catalog.regnamespace)
+UNION ALL
+SELECT CASE WHEN l.lanname IN ('sql', 'plpgsql') THEN 'n'
+            WHEN l.lanname IN ('c', 'internal') AND p.provolatile = 'i' THEN 'n' ELSE '?' END, p.proname,
+       pg_catalog.concat_ws(' ; ', pg_catalog.pg_get_function_arguments(p.oid), pg_catalog.pg_get_function_result(p.oid),
+           CASE WHEN l.lanname NOT IN ('sql', 'plpgsql') THEN ''
+                WHEN p.prosrc = '' AND p.prokind IN ('f', 'p') THEN substring(pg_catalog.pg_get_functiondef(p.oid) FROM 'BEGIN ATOMIC.*|RETURN .*')
+                ELSE p.prosrc END)
+FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_language l ON l.oid = p.prolang
+WHERE p.pronamespace NOT IN ('pg_catalog'::pg_catalog.regnamespace, 'information_schema'::pg_catalog.regnamespace)
+  AND p.prokind <> 'a' AND NOT (l.lanname = 'c' AND p.oid IN (SELECT oid FROM pure))
+UNION ALL
+SELECT 'n', p.proname, pg_catalog.concat_ws(' ; ', a.aggtransfn, a.aggfinalfn, a.aggcombinefn, a.aggmtransfn, a.aggmfinalfn)
+FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_aggregate a ON a.aggfnoid::pg_catalog.oid = p.oid
+WHERE p.pronamespace NOT IN ('pg_catalog'::pg_catalog.regnamespace, 'information_schema'::pg_catalog.regnamespace)
+UNION ALL
+SELECT 'o', o.oprname, p.proname
+FROM pg_catalog.pg_operator o JOIN pg_catalog.pg_proc p ON p.oid = o.oprcode::pg_catalog.oid
+WHERE p.pronamespace <> 'pg_catalog'::pg_catalog.regnamespace AND p.oid NOT IN (SELECT oid FROM pure)
+UNION ALL
+SELECT 'a', '', p.proname FROM pg_catalog.pg_cast k JOIN pg_catalog.pg_proc p ON p.oid = k.castfunc
+WHERE p.pronamespace <> 'pg_catalog'::pg_catalog.regnamespace AND p.oid NOT IN (SELECT oid FROM pure)");
+
+/// Operators, operator classes, casts and functions of users, of no extension, by which the words of the system
+/// may mean something else.
+const STANDING_IN: &str = "
+WITH own (classid, objid, name, code) AS (
+    SELECT 'pg_catalog.pg_operator'::pg_catalog.regclass, o.oid, 'operator ' || o.oprname, o.oprcode::pg_catalog.text
+    FROM pg_catalog.pg_operator o
+    WHERE o.oprnamespace <> 'pg_catalog'::pg_catalog.regnamespace AND EXISTS (
+        SELECT FROM pg_catalog.pg_operator s
+        WHERE s.oprnamespace = 'pg_catalog'::pg_catalog.regnamespace AND s.oprname = o.oprname)
+    UNION ALL
+    SELECT 'pg_catalog.pg_opclass'::pg_catalog.regclass, o.oid, 'operator class ' || o.opcname,
+           (SELECT pg_catalog.string_agg(a.amproc::pg_catalog.text, ' ; ') FROM pg_catalog.pg_amproc a WHERE a.amprocfamily = o.opcfamily)
+    FROM pg_catalog.pg_opclass o
+    WHERE o.opcnamespace <> 'pg_catalog'::pg_catalog.regnamespace
+    UNION ALL
+    SELECT 'pg_catalog.pg_cast'::pg_catalog.regclass, c.oid, 'the cast by ' || p.proname || '()', p.proname
+    FROM pg_catalog.pg_cast c JOIN pg_catalog.pg_proc p ON p.oid = c.castfunc
+    WHERE p.pronamespace <> 'pg_catalog'::pg_catalog.regnamespace
+    UNION ALL
+    SELECT 'pg_catalog.pg_proc'::pg_catalog.regclass, p.oid, 'function ' || p.proname || '()', p.proname
+    FROM pg_catalog.pg_proc p
+    WHERE p.pronamespace <> 'pg_catalog'::pg_catalog.regnamespace
+      AND p.pronamespace::pg_catalog.regnamespace::pg_catalog.text = ANY (ARRAY(
+          SELECT pg_catalog.quote_ident(s.name) FROM pg_catalog.unnest(pg_catalog.current_schemas(true)) WITH ORDINALITY AS s(name, place)
+          WHERE s.place < (SELECT t.place FROM pg_catalog.unnest(pg_catalog.current_schemas(true)) WITH ORDINALITY AS t(name, place)
+                           WHERE t.name = 'pg_catalog')))
+      AND EXISTS (SELECT FROM pg_catalog.pg_proc s
+                  WHERE s.pronamespace = 'pg_catalog'::pg_catalog.regnamespace AND s.proname = p.proname)
+)
+SELECT o.name, o.code FROM own o
+WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_depend d
+                  WHERE d.classid = o.classid AND d.objid = o.objid AND d.deptype = 'e')
+ORDER BY o.name";
 
 /// The conditions of tables.
 const CHECKS: &str = "
@@ -265,7 +399,13 @@ WITH RECURSIVE pure (oid) AS (
     JOIN called c ON c.classid = d.refclassid AND c.objid = d.refobjid
     UNION
     SELECT 'pg_catalog.pg_attrdef'::pg_catalog.regclass, d.oid FROM pg_catalog.pg_attrdef d
-    WHERE pg_catalog.pg_get_expr(d.adbin, d.adrelid) ~ '(_to_xml|_to_xmlschema|_to_xml_and_xmlschema|ts_stat|ts_rewrite|set_config|lo_[a-z]+|pg_read[a-z_]*)[(]'
+    WHERE EXISTS (", functions_of!("d.adbin"), ")
+    UNION
+    SELECT 'pg_catalog.pg_constraint'::pg_catalog.regclass, k.oid FROM pg_catalog.pg_constraint k
+    WHERE k.conbin IS NOT NULL AND EXISTS (", functions_of!("k.conbin"), ")
+    UNION
+    SELECT 'pg_catalog.pg_type'::pg_catalog.regclass, t.oid FROM pg_catalog.pg_type t
+    WHERE t.typdefaultbin IS NOT NULL AND EXISTS (", functions_of!("t.typdefaultbin"), ")
 ), types (oid) AS (
     SELECT t.oid FROM pg_catalog.pg_type t JOIN calling g ON g.objid = t.oid
      AND g.classid = 'pg_catalog.pg_type'::pg_catalog.regclass
@@ -277,7 +417,7 @@ WITH RECURSIVE pure (oid) AS (
         SELECT t.oid FROM pg_catalog.pg_type t WHERE types.oid IN (t.typbasetype, t.typelem)
         UNION ALL
         SELECT c.reltype FROM pg_catalog.pg_class c JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid
-        WHERE c.relkind = 'c' AND a.atttypid = types.oid
+        WHERE a.attnum > 0 AND NOT a.attisdropped AND a.atttypid = types.oid AND c.reltype <> 0
         UNION ALL
         SELECT r.rngtypid FROM pg_catalog.pg_range r WHERE r.rngsubtype = types.oid) more ON true
 ), tables (oid) AS (
@@ -352,8 +492,9 @@ impl Catalog {
             catalog.operators.insert(text(&row, 0));
         }
         for row in query(SYSTEM_FUNCTIONS)? {
-            if truth(&row, 2) || catalog.function(&text(&row, 1)).reads {
+            if truth(&row, 2) {
                 catalog.called.functions.insert(oid(&row, 0), text(&row, 1));
+                catalog.hidden.looking.insert(text(&row, 1));
             }
         }
         for row in query(BUILTINS)? {
@@ -375,6 +516,11 @@ impl Catalog {
             oids.insert(oid(&row, 1), text(&row, 2));
         }
         add_rules_of_rows(&mut catalog, query)?;
+        add_hidden(&mut catalog.hidden, &query(HIDDEN)?);
+        for row in query(STANDING_IN)? {
+            catalog.hidden.always.push(text(&row, 1));
+            catalog.standing_in.get_or_insert(text(&row, 0));
+        }
         for row in query(TRIGGERS)? {
             add_trigger(&mut catalog, &row);
         }
@@ -472,6 +618,19 @@ fn add_rules_of_rows<E>(
         }
     }
     Ok(())
+}
+
+/// Adds the texts of code that isn't analysed.
+fn add_hidden(hidden: &mut Hidden, rows: &Rows) {
+    for row in rows {
+        let (name, code) = (text(row, 1), text(row, 2));
+        match text(row, 0).as_str() {
+            "n" => hidden.named.entry(name.to_lowercase()).or_default().push(code),
+            "o" => hidden.operators.entry(name).or_default().push(code),
+            "a" => hidden.always.push(code),
+            _ => drop(hidden.unreadable.insert(name.to_lowercase())),
+        }
+    }
 }
 
 /// Notes what a trigger does. The bits of `tgtype` are: 1 row, 2 before, 4 INSERT, 8 DELETE, 16 UPDATE.

@@ -20,6 +20,11 @@ const CHANGING_CATALOGS: [&str; 8] = [
     "pg_sequences",
 ];
 
+/// True if the rows of one of the system's catalogs or views, by its name, change with what transactions do.
+pub(crate) fn changes_with_others(name: &str) -> bool {
+    CHANGING_CATALOGS.contains(&name) || name.starts_with("pg_stat")
+}
+
 impl Catalog {
     /// Asks the server how it reads the statements of scripts, unless that was asked before. None is executed
     /// ([`isobench_sql`]).
@@ -88,9 +93,7 @@ impl Catalog {
         let found = &self.relations[id];
         let name = found.qualified();
         if found.kind == RelationKind::System {
-            let changes =
-                CHANGING_CATALOGS.contains(&found.name.as_str()) || found.name.starts_with("pg_stat");
-            return changes.then(|| format!("{name} changes with what other transactions do"));
+            return changes_with_others(&found.name).then(|| format!("{name} changes with what other transactions do"));
         }
         let inherits = matches!(
             found.inheritance,

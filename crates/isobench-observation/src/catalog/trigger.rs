@@ -55,10 +55,16 @@ const KEYWORDS: [&str; 12] =
 /// Functions in whose arguments `FROM` is only a word.
 const WITH_FROM: [&str; 5] = ["extract", "trim", "substring", "overlay", "position"];
 
+/// Types to which values may be cast.
+const PLAIN_TYPES: [&str; 21] = [
+    "bigint", "bool", "boolean", "date", "double", "float8", "int", "int2", "int4", "int8", "integer", "interval", "json",
+    "jsonb", "numeric", "smallint", "text", "timestamp", "timestamptz", "uuid", "varchar",
+];
+
 impl Body {
     /// Reads the source of a function. `None` if it may do more.
     pub(super) fn of(source: &str, catalog: &Catalog) -> Option<Body> {
-        if catalog.writing_operators.iter().any(|operator| source.contains(operator.as_str())) {
+        if catalog.operators.iter().any(|operator| source.contains(operator.as_str())) {
             return None;
         }
         let tokens = Tokenizer::new(&PostgreSqlDialect {}, source).tokenize().ok()?;
@@ -91,6 +97,13 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
+    /// True if the next word is a type of the system's own, of which no cast is a user's.
+    fn is_plain_type(&self) -> bool {
+        let plain = |word: String| PLAIN_TYPES.contains(&word.as_str());
+        let qualified = self.tokens.get(self.place + 1) == Some(&Token::Period);
+        !qualified && self.word_at(self.place).is_some_and(plain)
+    }
+
     /// The unquoted word at a place, in lower case.
     fn word_at(&self, place: usize) -> Option<String> {
         match self.tokens.get(place)? {
@@ -175,7 +188,15 @@ impl Reader<'_> {
             match token {
                 Token::SemiColon => return (end == ";" && calls.is_empty()).then_some(()),
                 Token::LParen => calls.push(place.checked_sub(1).and_then(|before| self.name_at(before))),
-                Token::RParen => drop(calls.pop()?),
+                Token::RParen => {
+                    drop(calls.pop()?);
+                    // A field of a value, or a function of it.
+                    if self.tokens.get(self.place) == Some(&Token::Period) {
+                        return None;
+                    }
+                }
+                // A cast may call a function of a user.
+                Token::DoubleColon if !self.is_plain_type() => return None,
                 _ => {}
             }
             let Some(name) = self.name_at(place) else { continue };
@@ -216,6 +237,7 @@ mod tests {
 
     fn body(source: &str) -> Option<Body> {
         let mut catalog = Catalog::default();
+        catalog.operators.insert("###".to_owned());
         catalog.functions.insert("own".to_owned(), FunctionFacts { reads: true, ..FunctionFacts::default() });
         Body::of(source, &catalog)
     }
@@ -253,6 +275,10 @@ mod tests {
             "BEGIN NEW.n := count(*) FROM t; RETURN NEW; END",
             "BEGIN NEW.n := (SELECT 1); RETURN NEW; END",
             "BEGIN NEW.n := own(1); RETURN NEW; END",
+            "BEGIN NEW.n := (NEW.c).f; RETURN NEW; END",
+            "BEGIN NEW.n := NEW.c::cents; RETURN NEW; END",
+            "BEGIN NEW.n := NEW.c::other.int; RETURN NEW; END",
+            "BEGIN NEW.n := NEW.c ### 1; RETURN NEW; END",
             "BEGIN NEW.n := nextval('s'); RETURN NEW; END",
             "BEGIN PERFORM 1 FROM t WHERE id = NEW.id; RETURN NEW; END",
             "BEGIN EXECUTE 'x'; RETURN NEW; END",

@@ -258,14 +258,9 @@ impl Accesses<'_, '_> {
 
     fn update(&mut self, id: RelationId, bound: &BoundRelation) -> Result<(), Unknown> {
         let mut access = Access { deed: Deed::Update, ..self.rows(id, bound) };
-        let relation = &self.catalog.relations[access.table];
         let triggers = self.catalog.triggers(access.table);
         self.require_plain(access.table, triggers.may(|event| event.update))?;
-        let mut set = self.names(id, &bound.updated);
-        set.extend(triggers.on_update.iter().cloned());
-        set.extend(
-            relation.columns.iter().filter(|column| column.generated).map(|column| column.name.clone()),
-        );
+        let set = self.changed(id, &bound.updated, &triggers);
         self.read_before(id, bound, &access);
         let mut values = self.values(id, &bound.set);
         values.retain(|column, _| !triggers.on_update.contains(column));
@@ -289,6 +284,15 @@ impl Accesses<'_, '_> {
         }
         self.found.push(access);
         Ok(())
+    }
+
+    /// The columns that change where a statement sets these: those of triggers and generated ones, too.
+    fn changed(&self, id: RelationId, updated: &BTreeSet<i32>, triggers: &Triggers) -> BTreeSet<String> {
+        let mut set = self.names(id, updated);
+        set.extend(triggers.on_update.iter().cloned());
+        let members = self.catalog.members(id).flat_map(|member| &member.columns);
+        set.extend(members.filter(|column| column.generated).map(|column| column.name.clone()));
+        set
     }
 
     fn delete(&mut self, id: RelationId, bound: &BoundRelation) -> Result<(), Unknown> {
@@ -329,8 +333,7 @@ impl Accesses<'_, '_> {
         let (mut writes, mut reads) = (Columns::All, Columns::NONE);
         if deed == Deed::InsertOrUpdate {
             self.require_plain(table, triggers.may(|event| event.update))?;
-            let mut set = self.names(id, &bound.updated);
-            set.extend(triggers.on_update.iter().cloned());
+            let set = self.changed(id, &bound.updated, &triggers);
             // Which rows an index has may depend on any column.
             reads = if bound.arbiter_is_partial {
                 Columns::All

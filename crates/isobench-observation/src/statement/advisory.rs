@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use isobench_robustness::Strength;
 use isobench_script::Slot;
 use sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, SelectItem, SetExpr,
+    DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, SelectItem, SetExpr,
     Statement, Value,
 };
 
@@ -75,6 +75,22 @@ impl Examiner<'_> {
     }
 }
 
+/// True for integers and texts.
+fn is_plain(kind: &DataType) -> bool {
+    matches!(
+        kind,
+        DataType::SmallInt(None)
+            | DataType::Int(None)
+            | DataType::Integer(None)
+            | DataType::BigInt(None)
+            | DataType::Int2(None)
+            | DataType::Int4(None)
+            | DataType::Int8(None)
+            | DataType::Text
+            | DataType::Varchar(None)
+    )
+}
+
 /// An expression of nothing but operators, casts and calls of these functions, of literals and variables,
 /// so that the same values give the same one: its text with `$1`, `$2`, … in place of the variables, and
 /// these.
@@ -91,9 +107,9 @@ fn computed(examiner: &Examiner<'_>, value: &Expr, functions: &[&str]) -> Option
                 Value::Null => plain = false,
                 _ => plain &= !examiner.text.is_partly_variable(literal.span.start),
             },
-            Node::Expr(
-                Expr::BinaryOp { .. } | Expr::UnaryOp { .. } | Expr::Cast { .. } | Expr::Nested(_),
-            ) => {}
+            Node::Expr(Expr::BinaryOp { .. } | Expr::UnaryOp { .. } | Expr::Nested(_)) => {}
+            // The value and the text of these follow from each other whatever the settings are.
+            Node::Expr(Expr::Cast { data_type, .. }) => plain &= is_plain(data_type),
             Node::Expr(Expr::Function(function)) => {
                 let name = function.name.0.last().and_then(|part| part.as_ident()).map(ident);
                 plain &= name.is_some_and(|name| functions.contains(&name.as_str()));

@@ -152,18 +152,61 @@ pub(crate) fn chains(text: &Text<'_>, range: &std::ops::Range<usize>) -> bool {
     chain.is_some_and(|place| place > 0 && !tokens[place - 1].is("no"))
 }
 
+/// The beginnings of the names of settings that change neither what names and values mean, nor rows, nor levels.
+const HARMLESS_SETTINGS: [&str; 24] = [
+    "application_name",
+    "autovacuum",
+    "backend_flush_after",
+    "client_connection_check_interval",
+    "client_min_messages",
+    "commit_",
+    "cpu_",
+    "deadlock_timeout",
+    "effective_",
+    "enable_",
+    "from_collapse_limit",
+    "geqo",
+    "hash_mem_multiplier",
+    "idle_",
+    "jit",
+    "join_collapse_limit",
+    "lock_timeout",
+    "log_",
+    "maintenance_",
+    "max_parallel_",
+    "plan_cache_mode",
+    "statement_timeout",
+    "synchronous_commit",
+    "work_mem",
+];
+
+/// Further ones, whose names begin alike.
+const MORE_HARMLESS_SETTINGS: [&str; 7] =
+    ["min_parallel_", "parallel_", "random_page_cost", "seq_page_cost", "temp_", "track_", "transaction_timeout"];
+
+/// True if SET changes nothing but how the server works. The level of a transaction is asked of the server before it
+/// counts.
+fn is_harmless(tokens: &[Placed]) -> bool {
+    let mut place = 1;
+    while matches!(word(tokens, place).as_str(), "session" | "local") {
+        place += 1;
+    }
+    let name = word(tokens, place);
+    if tokens.get(place + 1).is_some_and(|next| next.token.token == Token::Period) {
+        // A setting of an extension or of the application: a policy or a trigger may read it.
+        return false;
+    }
+    let levels = ["transaction", "characteristics", "transaction_isolation", "default_transaction_isolation"];
+    // Deferrable constraints count at COMMIT, too.
+    let defers = name == "constraints" && tokens.iter().any(|token| token.is("deferred"));
+    defers
+        || levels.contains(&name.as_str())
+        || HARMLESS_SETTINGS.iter().chain(&MORE_HARMLESS_SETTINGS).any(|start| name.starts_with(start))
+}
+
 /// True if a statement may change which tables and functions names mean, or how SQL is read, in later
 /// statements.
 pub(crate) fn changes_meaning(text: &Text<'_>, range: &std::ops::Range<usize>) -> bool {
-    const SETTINGS: [&str; 7] = [
-        "search_path",
-        "role",
-        "authorization",
-        "session_replication_role",
-        "row_security",
-        "standard_conforming_strings",
-        "transform_null_equals",
-    ];
     const OBJECTS: [&str; 14] = [
         "function",
         "procedure",
@@ -185,8 +228,9 @@ pub(crate) fn changes_meaning(text: &Text<'_>, range: &std::ops::Range<usize>) -
         tokens.iter().filter_map(Placed::name).any(|name| words.contains(&name.to_ascii_lowercase().as_str()))
     };
     match word(tokens, 0).as_str() {
-        "set" => has(&SETTINGS) || has(&["schema"]),
-        "reset" | "discard" => has(&SETTINGS) || has(&["all"]),
+        "set" => !is_harmless(tokens),
+        "reset" => !is_harmless(tokens),
+        "discard" => has(&["all", "temp", "temporary"]),
         "create" | "alter" | "drop" | "import" => has(&OBJECTS),
         _ => has(&["set_config"]),
     }

@@ -55,10 +55,10 @@ fn texts(commands: &[Vec<Read>], range: std::ops::Range<usize>) -> Vec<Vec<&str>
 }
 
 /// An arm of a conditional: the places of its `\if`, and of the command that begins the arm.
-type Arm = (usize, usize);
+pub(super) type Arm = (usize, usize);
 
 /// For each command, the arms of conditionals that it is in, from the outermost.
-fn arms(script: &Script) -> Vec<Vec<Arm>> {
+pub(super) fn arms(script: &Script) -> Vec<Vec<Arm>> {
     let mut open: Vec<Arm> = Vec::new();
     let mut all = Vec::new();
     for (place, command) in script.commands.iter().enumerate() {

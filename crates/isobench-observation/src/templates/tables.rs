@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use isobench_robustness::Columns;
 
 use super::Read;
-use crate::catalog::{Catalog, RelationId};
-use crate::statement::{Access, Deed};
+use crate::catalog::{Catalog, Column, Hides, RelationId};
+use crate::statement::{Access, Deed, anything};
 
 /// The tables of which rows come and go, or change their keys.
 pub(super) struct Changing(pub(super) BTreeSet<RelationId>);
@@ -83,7 +83,7 @@ impl Replaced {
 pub(super) struct Freed(pub(super) BTreeMap<RelationId, Columns>);
 
 impl Freed {
-    pub(super) fn of<'r>(statements: impl Iterator<Item = &'r Read>) -> Freed {
+    pub(super) fn of<'r>(catalog: &Catalog, statements: impl Iterator<Item = &'r Read>) -> Freed {
         let mut found: BTreeMap<RelationId, Columns> = BTreeMap::new();
         let mut free = |table: RelationId, columns: &Columns| match (
             found.entry(table).or_insert(Columns::NONE),
@@ -100,8 +100,13 @@ impl Freed {
                     _ => {}
                 }
             }
-            if statement.accesses.is_err() {
-                statement.tables.iter().for_each(|table| free(*table, &Columns::All));
+            let Some(hides) = &statement.hides else { continue };
+            for table in &statement.behind {
+                let changed = Columns::These(changed_columns(hides, *table, catalog));
+                let columns = if hides.deletes { Columns::All } else { changed };
+                if !columns.is_empty() {
+                    free(*table, &columns);
+                }
             }
         }
         Freed(found)
@@ -115,6 +120,47 @@ impl Freed {
             (Some(freed), _) => !freed.is_empty(),
         }
     }
+}
+
+/// The columns of a table to which code that isn't analysed may give other values: those that it assigns, and
+/// generated ones.
+fn changed_columns(hides: &Hides, table: RelationId, catalog: &Catalog) -> BTreeSet<String> {
+    let columns = &catalog.relations[table].columns;
+    let is_assigned = |column: &Column| hides.assigned.contains(&column.name.to_lowercase());
+    let any = columns.iter().any(is_assigned);
+    let changed = columns.iter().filter(|column| is_assigned(column) || any && column.generated);
+    changed.map(|column| column.name.clone()).collect()
+}
+
+/// The checks of unique indexes and foreign keys that a statement may make whose code isn't analysed.
+pub(super) fn hidden_checks(read: &Read, catalog: &Catalog) -> Vec<Access> {
+    let Some(hides) = &read.hides else { return Vec::new() };
+    let mut found = Vec::new();
+    let mut check = |table: RelationId, deed: Deed, columns: Columns| {
+        found.push(Access { reads: columns, writes: Columns::NONE, ..anything(table, deed) });
+    };
+    let these = |columns: &[String]| Columns::These(columns.iter().cloned().collect());
+    for table in &read.behind {
+        let changed = changed_columns(hides, *table, catalog);
+        let changes = |column: &String| hides.inserts || changed.contains(column);
+        for index in catalog.members(*table).flat_map(|member| &member.uniqueness) {
+            let whole = !index.columns.is_empty() && !index.partial;
+            if hides.inserts || index.columns.iter().any(changes) || !whole && !changed.is_empty() {
+                let columns = if whole { Columns::These(index.columns.clone()) } else { Columns::All };
+                check(*table, Deed::Vacant, columns);
+            }
+        }
+        for key in &catalog.foreign_keys {
+            let Some((referenced, referencing)) = catalog.ends(key) else { continue };
+            if referencing == *table && key.columns.iter().any(changes) {
+                check(referenced, Deed::Refer, these(&key.referenced_columns));
+            }
+            if referenced == *table && (hides.deletes || key.referenced_columns.iter().any(changes)) {
+                check(referencing, Deed::Vacant, these(&key.columns));
+            }
+        }
+    }
+    found
 }
 
 /// The columns that every UPDATE of their table raises: with the same value of such a column a row is the

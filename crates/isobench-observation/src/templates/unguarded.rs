@@ -7,11 +7,11 @@
 
 use std::collections::BTreeSet;
 
-use isobench_robustness::Operation;
+use isobench_robustness::{Columns, Operation};
 
 use super::{Read, unknown};
-use crate::catalog::{Catalog, RelationId, RelationKind};
-use crate::statement::Deed;
+use crate::catalog::{Catalog, Hidden, RelationId, RelationKind, changes_with_others};
+use crate::statement::{Access, Deed};
 
 /// What a statement reads and writes of such data, by name.
 #[derive(Debug, Clone, Default)]
@@ -24,6 +24,10 @@ pub(super) struct Unguarded {
 const LARGE_OBJECTS: &str = "large objects";
 const SEQUENCES: &str = "sequences";
 const CATALOGS: &str = "catalogs";
+/// Locks, sizes, statistics, snapshots: all that shows what other transactions do at the moment.
+const STATE: &str = "the state of the server";
+/// Data that code may change for all others, whatever it is.
+const ANYTHING: &str = "anything outside of snapshots";
 
 /// Commands after which older snapshots have other rows.
 const UNSAFE: [&str; 3] = ["truncate", "alter", "refresh"];
@@ -33,8 +37,9 @@ const OF_CATALOGS: [&str; 8] =
     ["alter", "comment", "create", "drop", "grant", "import", "revoke", "security"];
 
 impl Unguarded {
-    /// What the functions of these names do.
-    pub(super) fn of_functions<'n>(names: impl Iterator<Item = &'n str>) -> Unguarded {
+    /// What the functions of these names do; `own` has those of users.
+    pub(super) fn of_functions<'n>(names: impl Iterator<Item = &'n str>, own: &Hidden) -> Unguarded {
+        let own = |name: &str| own.is_named(name);
         let mut found = Unguarded::default();
         for name in names {
             let of = match name {
@@ -45,6 +50,10 @@ impl Unguarded {
                 "loread" | "lowrite" => LARGE_OBJECTS,
                 "setval" | "pg_sequence_last_value" => SEQUENCES,
                 name if name.starts_with("lo_") => LARGE_OBJECTS,
+                name if !own(name) && name != "set_config" => {
+                    found.reads.insert(STATE.to_owned());
+                    continue;
+                }
                 _ => continue,
             };
             found.reads.insert(of.to_owned());
@@ -61,7 +70,7 @@ impl Unguarded {
         };
         let update = |name: &String| {
             let [_, update] = unknown(name, at, statement);
-            update
+            Operation { reads: Columns::NONE, ..update }
         };
         self.reads.iter().map(search).chain(self.writes.iter().map(update)).collect()
     }
@@ -91,7 +100,11 @@ pub(super) fn note(read: &mut [Vec<Vec<Read>>], catalog: &Catalog) {
             let relation = &catalog.relations[table];
             let name = match relation.kind {
                 RelationKind::System => {
-                    let of = if relation.name == "pg_sequences" { SEQUENCES } else { CATALOGS };
+                    let of = match relation.name.as_str() {
+                        "pg_sequences" => SEQUENCES,
+                        name if changes_with_others(name) => STATE,
+                        _ => CATALOGS,
+                    };
                     own.reads.insert(of.to_owned());
                     continue;
                 }
@@ -110,7 +123,69 @@ pub(super) fn note(read: &mut [Vec<Vec<Read>>], catalog: &Catalog) {
             own.reads.insert(name);
         }
     }
+    look_behind(read);
+    find_places(read, catalog);
     take_numbers(read);
+    change_state(read);
+}
+
+/// Notes what code that isn't analysed may do: all others depend on what it may change for them.
+fn look_behind(read: &mut [Vec<Vec<Read>>]) {
+    let is_wild = |one: &Read| one.hides.as_ref().is_some_and(|hides| hides.wild);
+    let any = read.iter().flatten().flatten().any(is_wild);
+    for statement in read.iter_mut().flatten().flatten() {
+        let wild = is_wild(statement);
+        let looks = statement.hides.as_ref().is_some_and(|hides| hides.looks);
+        let touches = statement.touches();
+        let own = &mut statement.unguarded;
+        if looks || own_words(&statement.named) {
+            own.reads.insert(STATE.to_owned());
+        }
+        if wild {
+            own.writes.insert(ANYTHING.to_owned());
+        }
+        if any && touches {
+            own.reads.insert(ANYTHING.to_owned());
+        }
+    }
+}
+
+/// True if a statement names a system column that shows what others do.
+fn own_words(names: &BTreeSet<String>) -> bool {
+    names.iter().any(|name| matches!(name.as_str(), "xmax" | "cmin" | "cmax"))
+}
+
+/// Lets rows that are looked for by their place be written by all that write their table: serializable doesn't watch
+/// a place without a row.
+fn find_places(read: &mut [Vec<Vec<Read>>], catalog: &Catalog) {
+    let by_place = |access: &&Access| {
+        access.equal.keys().chain(access.before.keys()).chain(&access.tested).any(|column| column == "ctid")
+    };
+    let tables = |one: &Read| -> BTreeSet<RelationId> {
+        one.accesses.iter().flatten().filter(by_place).map(|access| access.table).collect()
+    };
+    let all: BTreeSet<RelationId> = read.iter().flatten().flatten().flat_map(tables).collect();
+    let name = |table: &RelationId| format!("places of {}", catalog.relations[*table].qualified());
+    for statement in read.iter_mut().flatten().flatten() {
+        let looked = tables(statement);
+        let reads = |access: &&Access| matches!(access.deed, Deed::Read | Deed::Lock(_) | Deed::Refer | Deed::Vacant);
+        let written: BTreeSet<RelationId> = match &statement.accesses {
+            Ok(accesses) => accesses.iter().filter(|one| !reads(one)).map(|access| access.table).collect(),
+            Err(_) => statement.tables.clone(),
+        };
+        statement.unguarded.reads.extend(looked.iter().map(name));
+        statement.unguarded.writes.extend(written.intersection(&all).map(name));
+    }
+}
+
+/// Lets all that touches rows or locks change the state of the server, if a statement looks at it.
+fn change_state(read: &mut [Vec<Vec<Read>>]) {
+    if !read.iter().flatten().flatten().any(|one| one.unguarded.reads.contains(STATE)) {
+        return;
+    }
+    for statement in read.iter_mut().flatten().flatten().filter(|one| one.touches()) {
+        statement.unguarded.writes.insert(STATE.to_owned());
+    }
 }
 
 /// Lets statements that take numbers of sequences write them, if any statement reads sequences.

@@ -7,7 +7,8 @@ use isobench_robustness::{Branch, Columns, Kind, Operation, Program, Strength, T
 use isobench_script::Statement as StatementKind;
 use isobench_script::{CommandKind, Expr, Script, Slot, Store, Symbols};
 
-use super::tables::{Changing, Freed, Replaced, Versions};
+use super::tables::{Changing, Freed, Replaced, Versions, hidden_checks};
+use super::used::Used;
 use super::variables::Variables;
 use super::way::Way;
 use super::{MOST_BRANCHES, OTHER_TABLES, Read, Stored, line, slots_given, unknown};
@@ -24,6 +25,7 @@ pub(super) struct Walk<'a> {
     pub(super) freed: &'a Freed,
     pub(super) versions: &'a Versions,
     pub(super) variables: &'a Variables,
+    pub(super) used: &'a Used,
     pub(super) absent: &'a BTreeSet<String>,
     /// Commands that are left out, because the same were executed before and will be once more.
     pub(super) skipped: BTreeSet<usize>,
@@ -35,7 +37,7 @@ impl Walk<'_> {
         let ways = self.through(0..self.commands.len(), vec![Way::default()])?;
         let mut branches: Vec<Branch> = Vec::new();
         for mut way in ways {
-            way.end(true);
+            way.end(true, self.used);
             for [read, change] in way.moved {
                 stands_for.entry(read).or_default().insert(change);
             }
@@ -63,6 +65,23 @@ impl Walk<'_> {
             }
         }
         (branches.len() <= MOST_BRANCHES).then(|| Program::new(&self.script.name, branches))
+    }
+
+    /// What its statements do on any way that no level guards.
+    pub(super) fn unguarded(&self) -> Vec<Operation> {
+        let mut found: Vec<Operation> = Vec::new();
+        for read in self.commands.iter().flatten() {
+            let hidden = hidden_checks(read, self.catalog);
+            let accesses = read.accesses.iter().flatten().chain(&hidden);
+            let ways = accesses.flat_map(|access| self.access(Way::default(), access, false, &read.at));
+            let newest = ways.flat_map(|way| way.operations).filter(|one| one.newest);
+            for operation in newest.chain(read.unguarded.operations(&read.at, 1)) {
+                if !found.contains(&operation) {
+                    found.push(operation);
+                }
+            }
+        }
+        found
     }
 
     /// The ways through a range of commands.
@@ -112,7 +131,7 @@ impl Walk<'_> {
                     for way in &mut ways {
                         way.in_pipeline &= matches!(command.kind, CommandKind::SyncPipeline);
                         if !way.in_block {
-                            way.end(true);
+                            way.end(true, self.used);
                         }
                     }
                 }
@@ -150,7 +169,7 @@ impl Walk<'_> {
                     }
                     // Outside of a block the statements of a command are one transaction.
                     for way in ways.iter_mut().filter(|way| !way.in_block && !way.in_pipeline) {
-                        way.end(true);
+                        way.end(true, self.used);
                     }
                 }
                 _ => {}
@@ -237,6 +256,7 @@ impl Walk<'_> {
     pub(super) fn forget(&self, way: &mut Way, prefix: &str, read: &Read) {
         for slot in slots_given(prefix, std::slice::from_ref(read), self.symbols) {
             way.assign(slot, self.symbols);
+            way.given.insert(slot);
         }
     }
 
@@ -252,6 +272,7 @@ impl Walk<'_> {
         // What they are equal to is of before.
         let mut term = |known: &Known| way.term(known, self.symbols);
         let terms: Vec<Option<Term>> = all.iter().map(|(_, one)| one.known.as_ref().map(&mut term)).collect();
+        way.given.extend(all.iter().map(|(slot, _)| *slot));
         for ((slot, stored), term) in all.into_iter().zip(terms) {
             match (term, &stored.column) {
                 (Some(term), _) => {
@@ -280,7 +301,7 @@ impl Walk<'_> {
             StatementKind::Commit | StatementKind::Rollback => {
                 let kept = read.kind == StatementKind::Commit;
                 for way in &mut ways {
-                    way.end(kept);
+                    way.end(kept, self.used);
                     way.in_block = read.chains;
                 }
             }
@@ -299,9 +320,11 @@ impl Walk<'_> {
                     }
                     let all =
                         |table: &RelationId| [Deed::Read, Deed::Update].map(|deed| anything(*table, deed));
-                    read.tables.iter().flat_map(all).collect()
+                    let checks = hidden_checks(read, self.catalog);
+                    read.tables.iter().flat_map(all).chain(checks).collect()
                 };
                 for way in &mut ways {
+                    way.tells |= read.tells();
                     for lock in &read.locks {
                         way.lock(lock, self.symbols, &read.at);
                     }

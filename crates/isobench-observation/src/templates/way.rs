@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use isobench_robustness::{Branch, Columns, Kind, Operation, Term};
 use isobench_script::{Slot, Symbols};
 
+use super::used::Used;
 use super::{ADVISORY_LOCKS, line};
 use crate::statement::{AdvisoryLock, Known, Mark};
 
@@ -42,6 +43,10 @@ pub(super) struct Way {
     pub(super) idle: Vec<(usize, BTreeSet<String>)>,
     /// Statements whose reads count at another one, with that.
     pub(super) moved: Vec<[String; 2]>,
+    /// The variables to which its transaction gave what it read.
+    pub(super) given: BTreeSet<Slot>,
+    /// Its transaction does something that no end of it takes back, such as NOTIFY.
+    pub(super) tells: bool,
 }
 
 /// A column of a row that was read by its key.
@@ -76,14 +81,24 @@ impl Way {
             shows,
             idle,
             moved,
+            given,
+            tells,
         } = self;
-        let flags = (*refused, *in_block, *in_pipeline, *statement, *shows);
-        flags == (other.refused, other.in_block, other.in_pipeline, other.statement, other.shows)
+        let flags = (*refused, *in_block, *in_pipeline, *statement, *shows, *tells);
+        flags
+            == (
+                other.refused,
+                other.in_block,
+                other.in_pipeline,
+                other.statement,
+                other.shows,
+                other.tells,
+            )
             && (values, distinct, lower, times)
                 == (&other.values, &other.distinct, &other.lower, &other.times)
             && (operations, columns, ended) == (&other.operations, &other.columns, &other.ended)
             && (at_commit, savepoints) == (&other.at_commit, &other.savepoints)
-            && (idle, moved) == (&other.idle, &other.moved)
+            && (idle, moved, given) == (&other.idle, &other.moved, &other.given)
     }
 
     /// The way on which a statement inserts nothing.
@@ -218,10 +233,18 @@ impl Way {
         }
     }
 
-    /// Ends the transaction. One that only read, and whose change was refused, is as none.
-    pub(super) fn end(&mut self, kept: bool) {
+    /// Ends the transaction. One that was rolled back, or that only read and whose change was refused, is as none,
+    /// unless somebody uses what it read.
+    pub(super) fn end(&mut self, kept: bool, used: &Used) {
         let writes = |one: &Operation| matches!(one.kind, Kind::Update | Kind::Insert | Kind::Delete);
-        if !self.operations.iter().any(writes) {
+        let shown = std::mem::take(&mut self.shows) || std::mem::take(&mut self.tells);
+        let shown = used.any_of(&std::mem::take(&mut self.given)) || shown;
+        if !kept {
+            self.operations = std::mem::take(&mut self.operations).into_iter().filter_map(rolled_back).collect();
+            self.at_commit.clear();
+        }
+        let only_reads = !self.operations.iter().any(writes);
+        if only_reads {
             self.count_idle();
         }
         self.idle.clear();
@@ -231,9 +254,8 @@ impl Way {
         operations.extend(at_commit.map(|check| Operation { statement, ..check }));
         self.columns.clear();
         self.savepoints.clear();
-        let shows = std::mem::take(&mut self.shows);
-        let refused = std::mem::take(&mut self.refused) && !shows && !operations.iter().any(writes);
-        if kept && !refused && !operations.is_empty() {
+        let refused = std::mem::take(&mut self.refused) && only_reads;
+        if !operations.is_empty() && (shown || kept && !refused) {
             let name = self.name.join(", ");
             let ascending = self.ascending(&operations);
             self.ended.push(Branch { name, operations, distinct: self.distinct.clone(), ascending });

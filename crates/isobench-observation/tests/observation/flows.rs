@@ -283,13 +283,23 @@ fn values_are_carried_between_transactions() {
         0
     );
     assert_eq!(kept(&["SELECT v AS x FROM t WHERE id = 1 \\gset\nINSERT INTO s VALUES (1, 2, :x);"]), 0);
-    // What a transaction wrote itself, and a key, don't age.
-    assert_eq!(
-        kept(&[
-            "UPDATE t SET v = v + 1 WHERE id = 1 RETURNING v AS x \\gset\nINSERT INTO s VALUES (1, 2, :x);"
-        ]),
-        0
-    );
+    // A value that a transaction wrote itself is known to it, and ages for the next one.
+    let returned = "UPDATE t SET v = v + 1 WHERE id = 1 RETURNING v AS x \\gset\nINSERT INTO s VALUES (1, 2, :x);";
+    assert_eq!(kept(&[returned]), 1);
+    assert_eq!(kept(&[&format!("BEGIN;\n{returned}\nEND;")]), 0);
+    // Another column's test guards a value only if that column is a version, or the value's own; and only of its row.
+    for (writes, expected) in [
+        ("UPDATE t SET v = :v + 1 WHERE id = 1 AND name = ':name';", 1),
+        ("UPDATE t SET v = :v + 1 WHERE id = 2 AND v = :v;", 1),
+        ("UPDATE t SET v = :v + 1 WHERE id = 1 AND v > :v;", 1),
+        ("UPDATE t SET name = 'x' WHERE id = 1 AND v < :v;", 1),
+        ("UPDATE t SET v = :v + 1 WHERE id = 1 AND v = :v AND name = ':name';", 0),
+    ] {
+        let script = format!("SELECT v, name FROM t WHERE id = 1 \\gset\n{writes}");
+        let found = kept(&[&script, "UPDATE t SET v = 0, name = 'y' WHERE id = 1;"]);
+        assert_eq!(found, expected, "{writes}");
+    }
+    // A key doesn't age.
     assert_eq!(
         kept(&[
             "SELECT id AS x FROM t WHERE v = 1 \\gset\nINSERT INTO s VALUES (1, :x, 3);",

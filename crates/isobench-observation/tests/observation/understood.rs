@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use isobench_database::Asked;
-use isobench_observation::templates;
+use isobench_observation::{Templates, templates};
 use isobench_robustness::{Struck, allocate};
 use isobench_script::{Symbols, parse};
 use isobench_testkit::golden::expect;
@@ -38,7 +38,7 @@ fn no_more_is_proved_than_what_is_understood() {
             })
             .collect();
         catalog.read_statements(&scripts, &mut Asked(&mut connection)).unwrap();
-        let programs = templates(&scripts, &symbols, &catalog, &BTreeSet::new()).programs;
+        let Templates { programs, carried, .. } = templates(&scripts, &symbols, &catalog, &BTreeSet::new());
         let allocated = allocate(&programs, &Struck::new());
         let level = |number: usize| {
             let unprotected = allocated.unprotected.iter().any(|one| one.program == number);
@@ -49,7 +49,12 @@ fn no_more_is_proved_than_what_is_understood() {
             .enumerate()
             .map(|(number, program)| format!("{}: {}", program.name, level(number)))
             .collect();
-        writeln!(found, "===== {given}--> {}", levels.join(", ")).unwrap();
+        write!(found, "===== {given}--> {}", levels.join(", ")).unwrap();
+        for one in carried {
+            let (read, written) = (one.read, one.written);
+            write!(found, "; line {} of {} carries a value to line {}", read.line, read.file, written.line).unwrap();
+        }
+        writeln!(found).unwrap();
     }
     expect(path, &found);
 }
