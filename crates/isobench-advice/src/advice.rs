@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use isobench_isolation::history::Mode;
 use isobench_isolation::{Allocation, Level};
-use isobench_observation::{Carried, Templates};
+use isobench_observation::{Carried, Ignored, Templates};
 use isobench_robustness::Program;
 use serde::Serialize;
 
@@ -31,6 +31,9 @@ pub struct Advice {
     pub version: u32,
     /// The tables. All of it holds if nothing else than these scripts writes them.
     pub tables: Vec<String>,
+    /// Values whose order isn't looked at, since no level decides on it: `numbers of sequences`, `times of clocks`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ignored: Vec<&'static str>,
     /// A transaction for each script.
     pub transactions: Vec<Transaction>,
     /// Each script that writes, twice at once; only of many scripts.
@@ -240,6 +243,7 @@ impl Advice {
             format: FORMAT,
             version: 2,
             tables: templates.tables.iter().filter(|table| !table.starts_with(INPUTS)).cloned().collect(),
+            ignored: ignored(templates.ignored),
             transactions: transactions.collect(),
             twice: Vec::new(),
             carried: templates.carried.iter().map(carried).collect(),
@@ -383,6 +387,12 @@ fn carried(carried: &Carried) -> String {
          transaction",
         written.file, written.line, read.line
     )
+}
+
+/// What the programs leave out, in words.
+fn ignored(of: Ignored) -> Vec<&'static str> {
+    let all = [(of.sequences, "numbers of sequences"), (of.clocks, "times of clocks")];
+    all.into_iter().filter(|(is, _)| *is).map(|(_, what)| what).collect()
 }
 
 #[cfg(test)]

@@ -86,15 +86,21 @@ pub fn answer(advice: &Advice, width: usize) -> String {
 
 /// What has to be so for the answer to hold.
 pub(crate) fn closed_world(advice: &Advice) -> String {
-    if advice.tables.is_empty() {
-        return "This holds if nothing else writes the tables that these scripts use, and if they have the rows that \
-                scripts look up by key."
-            .to_owned();
+    let mut text = if advice.tables.is_empty() {
+        "This holds if nothing else writes the tables that these scripts use, and if they have the rows that scripts \
+         look up by key."
+            .to_owned()
+    } else {
+        let tables = advice.tables.join(", ");
+        format!(
+            "This holds if nothing else writes these tables, and if they have the rows that scripts look up by key: \
+             {tables}."
+        )
+    };
+    if !advice.ignored.is_empty() {
+        let _ = write!(text, " The order of the {} doesn't count.", advice.ignored.join(" and of the "));
     }
-    let tables = advice.tables.join(", ");
-    format!(
-        "This holds if nothing else writes these tables, and if they have the rows that scripts look up by key: {tables}."
-    )
+    text
 }
 
 /// What is said first if the levels aren't enough, or aren't what theory makes of the statements.

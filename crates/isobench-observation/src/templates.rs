@@ -36,6 +36,7 @@ use crate::statement::{
 use crate::tokens::{Placed, Text};
 
 pub use first::FirstLock;
+pub use tables::Ignored;
 use repeated::repeated;
 use tables::{Changing, Freed, Replaced, Versions};
 use unguarded::Unguarded;
@@ -74,6 +75,8 @@ pub struct Templates {
     pub stands_for: BTreeMap<String, BTreeSet<String>>,
     /// Rows that transactions could lock before anything else.
     pub first_locks: Vec<FirstLock>,
+    /// Values whose order is left out.
+    pub ignored: Ignored,
 }
 
 /// A statement on rows.
@@ -202,6 +205,7 @@ pub fn templates(
     let freed = Freed::of(catalog, read.iter().flatten().flatten());
     let changing = Changing::of(catalog, read.iter().flatten().flatten());
     let replaced = Replaced::of(&read, catalog);
+    found.ignored = Ignored::of(catalog, read.iter().flatten().flatten());
     let versions = Versions::of(&changing, read.iter().flatten().flatten());
     found.tables = all.iter().map(|table| catalog.relations[*table].qualified()).collect();
     for (number, (script, commands)) in scripts.iter().zip(&read).enumerate() {

@@ -63,6 +63,18 @@ impl Hidden {
         self.named.contains_key(&name) || self.unreadable.contains(&name)
     }
 
+    /// True if a function of the system may look at more than values and rows.
+    pub(crate) fn is_looking(&self, function: &str) -> bool {
+        self.looking.contains(function)
+    }
+
+    /// Of nothing but such functions.
+    #[cfg(test)]
+    pub(crate) fn looking(functions: &[&str]) -> Hidden {
+        let looking = functions.iter().map(|name| (*name).to_owned()).collect();
+        Hidden { looking, ..Hidden::default() }
+    }
+
     /// What a statement may do, with all code that it reaches.
     pub(crate) fn behind(&self, text: &str, catalog: &Catalog) -> Hides {
         let mut hides = Hides::default();

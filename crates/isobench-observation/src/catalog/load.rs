@@ -261,7 +261,7 @@ SELECT 'n', c.relname, pg_catalog.concat_ws(' ; ',
     (SELECT pg_catalog.string_agg(pg_catalog.pg_get_ruledef(r.oid), ' ; ') FROM pg_catalog.pg_rewrite r
      WHERE r.ev_class = c.oid AND r.rulename <> '_RETURN'),
     (SELECT pg_catalog.string_agg(pg_catalog.concat_ws(' ; ', pg_catalog.quote_ident(p.proname),
-                substring(pg_catalog.pg_get_triggerdef(t.oid) FROM ' WHEN .*')), ' ; ')
+                substring(pg_catalog.pg_get_triggerdef(t.oid) FROM ' WHEN (.*) EXECUTE ')), ' ; ')
      FROM pg_catalog.pg_trigger t JOIN pg_catalog.pg_proc p ON p.oid = t.tgfoid
      WHERE t.tgrelid = c.oid AND NOT t.tgisinternal AND t.tgenabled <> 'D'),
     (SELECT pg_catalog.string_agg(pg_catalog.concat_ws(' ; ', pg_catalog.pg_get_expr(p.polqual, p.polrelid),

@@ -223,7 +223,8 @@ impl Reader<'_> {
             let called = self.tokens.get(place + 1) == Some(&Token::LParen)
                 && !word.is_some_and(|word| KEYWORDS.contains(&word));
             let facts = self.catalog.function(&name);
-            if called && (facts.writes || facts.reads || name == "nextval" || name == "setval") {
+            let looks = self.catalog.hidden.is_looking(&name);
+            if called && (facts.writes || facts.reads || looks || name == "nextval") {
                 return None;
             }
         }
@@ -233,11 +234,12 @@ impl Reader<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalog::FunctionFacts;
+    use crate::catalog::{FunctionFacts, Hidden};
 
     fn body(source: &str) -> Option<Body> {
         let mut catalog = Catalog::default();
         catalog.operators.insert("###".to_owned());
+        catalog.hidden = Hidden::looking(&["pg_relation_size"]);
         catalog.functions.insert("own".to_owned(), FunctionFacts { reads: true, ..FunctionFacts::default() });
         Body::of(source, &catalog)
     }
@@ -280,6 +282,7 @@ mod tests {
             "BEGIN NEW.n := NEW.c::other.int; RETURN NEW; END",
             "BEGIN NEW.n := NEW.c ### 1; RETURN NEW; END",
             "BEGIN NEW.n := nextval('s'); RETURN NEW; END",
+            "BEGIN NEW.n := pg_relation_size('t'); RETURN NEW; END",
             "BEGIN PERFORM 1 FROM t WHERE id = NEW.id; RETURN NEW; END",
             "BEGIN EXECUTE 'x'; RETURN NEW; END",
             "DECLARE n int; BEGIN RETURN NEW; END",

@@ -180,3 +180,54 @@ impl Versions {
         Versions(found)
     }
 }
+
+/// Functions that give the time.
+const CLOCKS: [&str; 10] = [
+    "clock_timestamp",
+    "current_date",
+    "current_time",
+    "current_timestamp",
+    "localtime",
+    "localtimestamp",
+    "now",
+    "statement_timestamp",
+    "timeofday",
+    "transaction_timestamp",
+];
+
+/// Values whose order programs leave out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Ignored {
+    /// Numbers that sequences give.
+    pub sequences: bool,
+    /// Times that clocks give: in statements, or in triggers, defaults and conditions of tables that they write.
+    pub clocks: bool,
+}
+
+impl Ignored {
+    pub(super) fn of<'r>(catalog: &Catalog, statements: impl Iterator<Item = &'r Read>) -> Ignored {
+        let mut ignored = Ignored::default();
+        let mut written = BTreeSet::new();
+        for statement in statements {
+            ignored.sequences |= statement.named.contains("nextval");
+            ignored.clocks |= CLOCKS.iter().any(|clock| statement.named.contains(*clock));
+            for access in statement.accesses.iter().flatten() {
+                let inserts = matches!(access.deed, Deed::Insert | Deed::InsertOrRead | Deed::InsertOrUpdate);
+                ignored.sequences |=
+                    inserts && catalog.relations[access.table].columns.iter().any(|column| column.fresh);
+                if inserts || access.deed == Deed::Update {
+                    written.insert(access.table);
+                }
+            }
+            written.extend(&statement.behind);
+            let behind = statement.hides.iter().flat_map(|hides| &hides.words);
+            ignored.clocks |= behind.into_iter().any(|word| CLOCKS.contains(&word.as_str()));
+        }
+        let tells_time = |table: &RelationId| {
+            let words = catalog.hidden.behind(&catalog.relations[*table].name, catalog).words;
+            CLOCKS.iter().any(|clock| words.contains(*clock))
+        };
+        ignored.clocks |= written.iter().any(tells_time);
+        ignored
+    }
+}
