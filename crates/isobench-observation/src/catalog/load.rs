@@ -274,9 +274,7 @@ SELECT 'n', c.relname, pg_catalog.concat_ws(' ; ',
     (SELECT pg_catalog.string_agg(pg_catalog.concat_ws(' ; ', pg_catalog.pg_get_expr(i.indexprs, i.indrelid),
                 pg_catalog.pg_get_expr(i.indpred, i.indrelid)), ' ; ')
      FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid AND (i.indexprs IS NOT NULL OR i.indpred IS NOT NULL)),
-    (SELECT pg_catalog.string_agg(pg_catalog.quote_ident(k.conrelid::pg_catalog.regclass::pg_catalog.text), ' ; ')
-     FROM pg_catalog.pg_constraint k
-     WHERE k.confrelid = c.oid AND k.contype = 'f' AND (k.confdeltype IN ('c', 'n', 'd') OR k.confupdtype IN ('c', 'n', 'd'))),
+    f.referring,
     (SELECT pg_catalog.string_agg(pg_catalog.quote_ident(o.relname), ' ; ')
      FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class o ON o.oid = i.inhrelid WHERE i.inhparent = c.oid),
     (SELECT pg_catalog.string_agg(pg_catalog.quote_ident(t.typname), ' ; ')
@@ -284,6 +282,10 @@ SELECT 'n', c.relname, pg_catalog.concat_ws(' ; ',
      JOIN pg_catalog.pg_type t ON t.oid IN (a.atttypid, (SELECT e.typelem FROM pg_catalog.pg_type e WHERE e.oid = a.atttypid))
      WHERE a.attrelid = c.oid AND a.attnum > 0 AND t.typnamespace <> 'pg_catalog'::pg_catalog.regnamespace))
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+LEFT JOIN (SELECT k.confrelid, pg_catalog.string_agg(pg_catalog.quote_ident(r.relname), ' ; ') AS referring
+           FROM pg_catalog.pg_constraint k JOIN pg_catalog.pg_class r ON r.oid = k.conrelid
+           WHERE k.contype = 'f' AND (k.confdeltype IN ('c', 'n', 'd') OR k.confupdtype IN ('c', 'n', 'd'))
+           GROUP BY k.confrelid) f ON f.confrelid = c.oid
 WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f', 'c') AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast')
 UNION ALL
 SELECT 'n', t.typname, pg_catalog.concat_ws(' ; ', t.typinput, t.typoutput,
