@@ -3,8 +3,8 @@
 //! seen.
 //!
 //! A script is read once, from its first command to its last. What a branch assigns may have been
-//! assigned; a value assigned before it may still be there. Values that a variable keeps from an
-//! earlier execution of the script aren't followed.
+//! assigned; a value assigned before it may still be there. Where the script may not have assigned a variable,
+//! its value is an older one, of any script that gives it one.
 
 mod columns;
 
@@ -14,7 +14,7 @@ use std::ops::Range;
 use isobench_isolation::observed::{Dependence, Flow, StatementUse, Unchanged};
 use isobench_robustness::Columns;
 use isobench_script::Statement as Kind;
-use isobench_script::{Addend, Amount, CommandKind, Expr, Script, Slot, Sql, Store, Symbols};
+use isobench_script::{Addend, Amount, Branch, CommandKind, Expr, Script, Slot, Sql, Store, Symbols};
 
 use crate::catalog::{Catalog, ColumnType, RelationId, RelationKind, Unobservable};
 use crate::dark::{Dark, Hides};
@@ -38,6 +38,11 @@ pub struct Flows {
     rows_of: BTreeMap<String, String>,
     /// The columns that are only isobench's.
     forgotten: BTreeSet<String>,
+    /// The statements whose results become a variable's values; true of keys, which don't age.
+    handed: BTreeMap<Slot, Vec<(usize, bool)>>,
+    /// Variables that are used where their script may not have assigned them: their value is of the script's run
+    /// before, or of another script. With the statement there, or the next one.
+    older: Vec<(Slot, usize)>,
 }
 
 /// The place of a statement.
@@ -150,6 +155,8 @@ impl Flows {
                 times: BTreeMap::new(),
                 changes: BTreeMap::new(),
                 control: Vec::new(),
+                settled: BTreeSet::new(),
+                arms: Vec::new(),
                 transaction,
                 in_block: false,
                 in_pipeline: false,
@@ -357,8 +364,14 @@ impl Flows {
     /// them.
     pub fn carried(&self) -> Vec<Carried> {
         let mut found: Vec<Carried> = Vec::new();
-        for edge in self.edges.iter().filter(|edge| self.carries(edge)) {
-            let (read, written) = (self.nodes[edge.from].at.clone(), self.nodes[edge.to].at.clone());
+        let of_runs = self.older.iter().flat_map(|(slot, to)| {
+            let given = self.handed.get(slot).into_iter().flatten();
+            let ages = |(from, is_key): &&(usize, bool)| !is_key && self.may_change(&self.nodes[*from]);
+            given.filter(ages).map(move |(from, _)| (*from, (*to).min(self.nodes.len() - 1)))
+        });
+        let within = self.edges.iter().filter(|edge| self.carries(edge)).map(|edge| (edge.from, edge.to));
+        for (from, to) in within.chain(of_runs) {
+            let (read, written) = (self.nodes[from].at.clone(), self.nodes[to].at.clone());
             let carried = Carried { read, written };
             if !found.contains(&carried) {
                 found.push(carried);
@@ -481,6 +494,13 @@ struct Changed {
     time: usize,
 }
 
+/// A conditional: the variables that had been assigned before it, and in all of its arms up to here.
+struct Arms {
+    before: BTreeSet<Slot>,
+    all: Option<BTreeSet<Slot>>,
+    has_else: bool,
+}
+
 /// The walk over a script.
 struct Walk<'a> {
     flows: &'a mut Flows,
@@ -495,6 +515,10 @@ struct Walk<'a> {
     changes: BTreeMap<Slot, Changed>,
     /// For each open `\if`, what its conditions depend on.
     control: Vec<Taint>,
+    /// The variables that have certainly been assigned.
+    settled: BTreeSet<Slot>,
+    /// The open conditionals.
+    arms: Vec<Arms>,
     transaction: usize,
     in_block: bool,
     /// Statements outside of a block are one transaction up to the next synchronisation.
@@ -507,6 +531,7 @@ impl Walk<'_> {
             match &command.kind {
                 CommandKind::Set { slot, expr } => {
                     let variables = expr.variables();
+                    self.note_older(&variables);
                     let uses = variables.iter().map(|variable| (*variable, self.columns_in(*variable)));
                     let uses: Vec<_> = uses.collect();
                     self.flows.values.assigned.push((*slot, uses));
@@ -520,16 +545,24 @@ impl Walk<'_> {
                     self.assign(*slot, taint);
                 }
                 CommandKind::If(branch) => {
+                    self.note_older(&condition(branch));
+                    self.arms.push(Arms { before: self.settled.clone(), all: None, has_else: false });
                     let taint = branch.cond.as_ref().map(|cond| self.taint(&cond.variables()));
                     self.control.push(taint.unwrap_or_default());
                 }
                 CommandKind::Elif(branch) => {
+                    self.next_arm(false);
+                    self.note_older(&condition(branch));
                     let taint = branch.cond.as_ref().map(|cond| self.taint(&cond.variables()));
                     if let Some(open) = self.control.last_mut() {
                         open.extend(taint.unwrap_or_default());
                     }
                 }
-                CommandKind::Endif => drop(self.control.pop()),
+                CommandKind::Else(_) => self.next_arm(true),
+                CommandKind::Endif => {
+                    self.control.pop();
+                    self.end_arms();
+                }
                 CommandKind::StartPipeline | CommandKind::SyncPipeline | CommandKind::EndPipeline => {
                     self.in_pipeline = !matches!(command.kind, CommandKind::EndPipeline);
                     self.transaction += usize::from(!self.in_block);
@@ -541,6 +574,31 @@ impl Walk<'_> {
                 _ => {}
             }
         }
+    }
+
+    /// Notes those of variables that are used and may be older than this run of the script.
+    fn note_older(&mut self, slots: &[Slot]) {
+        let place = self.flows.nodes.len();
+        let older = slots.iter().filter(|slot| !self.settled.contains(*slot));
+        self.flows.older.extend(older.map(|slot| (*slot, place)));
+    }
+
+    /// An arm of a conditional ends, and the next one begins.
+    fn next_arm(&mut self, is_else: bool) {
+        let Some(arms) = self.arms.last_mut() else { return };
+        let settled = std::mem::replace(&mut self.settled, arms.before.clone());
+        arms.all = Some(match arms.all.take() {
+            Some(all) => &all & &settled,
+            None => settled,
+        });
+        arms.has_else |= is_else;
+    }
+
+    /// The last arm of a conditional ends.
+    fn end_arms(&mut self) {
+        self.next_arm(false);
+        let Some(Arms { before, all, has_else }) = self.arms.pop() else { return };
+        self.settled = if has_else { all.unwrap_or(before) } else { before };
     }
 
     /// What variables depend on that are used.
@@ -694,6 +752,7 @@ impl Walk<'_> {
 
     fn assign(&mut self, slot: Slot, mut taint: Taint) {
         *self.times.entry(slot).or_default() += 1;
+        self.settled.insert(slot);
         if self.control.is_empty() {
             self.values.insert(slot, taint);
         } else {
@@ -911,9 +970,12 @@ impl Walk<'_> {
                 let same = table.is_some() && table == passage.target;
                 (source, if same { Dependence::Value } else { Dependence::Decision }, false)
             });
+            let used = passage.takes.iter().filter(|(slot, value)| *value || !addresses(slot));
+            let used: Vec<Slot> = used.map(|(slot, _)| *slot).collect();
             let edges: Vec<Edge> =
                 taken.chain(decided).map(|(source, how, address)| edge(source, how, address)).collect();
             self.flows.edges.extend(edges);
+            self.note_older(&used);
         }
         self.flows.nodes.push(node);
     }
@@ -970,6 +1032,8 @@ impl Walk<'_> {
             if let Some(column) = &column {
                 self.flows.values.given.entry(slot).or_default().push((node, column.name.clone()));
             }
+            let is_key = column.as_ref().is_some_and(|column| self.is_key(column));
+            self.flows.handed.entry(slot).or_default().push((node, is_key));
             let mut taint = through.clone();
             taint.insert(Source { node, column, computed: false });
             if always {
@@ -986,6 +1050,10 @@ impl Walk<'_> {
 /// What a value depends on that is computed from others.
 fn computed(taint: Taint) -> Taint {
     taint.into_iter().map(|source| Source { computed: true, ..source }).collect()
+}
+
+fn condition(branch: &Branch) -> Vec<Slot> {
+    branch.cond.as_ref().map(Expr::variables).unwrap_or_default()
 }
 
 fn shell_variables(args: &[isobench_script::Argument]) -> Vec<Slot> {

@@ -299,6 +299,14 @@ fn values_are_carried_between_transactions() {
         let found = kept(&[&script, "UPDATE t SET v = 0, name = 'y' WHERE id = 1;"]);
         assert_eq!(found, expected, "{writes}");
     }
+    // A variable that the script may not have assigned has a value of its run before, or of another script.
+    let reads = "SELECT v FROM t WHERE id = 1 \\gset\n";
+    let other = "UPDATE t SET v = 0 WHERE id = 1;";
+    let writes = "INSERT INTO s VALUES (1, 2, :v);\n";
+    assert_eq!(kept(&[&format!("{writes}{reads}"), other]), 1);
+    assert_eq!(kept(&[writes, reads, other]), 1);
+    assert_eq!(kept(&[&format!("BEGIN;\n\\if :c\n{reads}\\endif\n{writes}END;"), other]), 1);
+    assert_eq!(kept(&[&format!("BEGIN;\n\\if :c\n{reads}\\else\n\\set v 1\n\\endif\n{writes}END;"), other]), 0);
     // A key doesn't age.
     assert_eq!(
         kept(&[
