@@ -259,7 +259,8 @@ impl Flows {
             let tables = node.written.as_ref().zip(table);
             node.writes && tables.is_none_or(|(tables, table)| tables.contains(table))
         };
-        let raises = |node: &Node| node.verb == "UPDATE" && node.written.is_some() && node.raises.contains(column);
+        let raises =
+            |node: &Node| node.verb == "UPDATE" && node.written.is_some() && node.raises.contains(column);
         self.nodes.iter().filter(may_write).all(raises)
     }
 
@@ -989,15 +990,14 @@ impl Walk<'_> {
             other.transaction == node.transaction
                 && other.reads.as_ref().is_none_or(|reads| !reads.is_empty())
         });
-        let edge =
-            |(from, _)| Edge {
-                from,
-                to: before.len(),
-                how: Dependence::Value,
-                column: None,
-                tested: BTreeMap::new(),
-                ages: true,
-            };
+        let edge = |(from, _)| Edge {
+            from,
+            to: before.len(),
+            how: Dependence::Value,
+            column: None,
+            tested: BTreeMap::new(),
+            ages: true,
+        };
         self.flows.edges.extend(of_transaction.map(edge));
     }
 

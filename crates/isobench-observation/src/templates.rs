@@ -36,8 +36,8 @@ use crate::statement::{
 use crate::tokens::{Placed, Text};
 
 pub use first::FirstLock;
-pub use tables::Ignored;
 use repeated::repeated;
+pub use tables::Ignored;
 use tables::{Changing, Freed, Replaced, Versions};
 use unguarded::Unguarded;
 use used::Used;
@@ -375,7 +375,17 @@ impl Read {
     /// queries only these functions do.
     fn tells(&self) -> bool {
         const QUERIES: [&str; 12] = [
-            "", "select", "with", "values", "table", "insert", "update", "delete", "merge", "savepoint", "release",
+            "",
+            "select",
+            "with",
+            "values",
+            "table",
+            "insert",
+            "update",
+            "delete",
+            "merge",
+            "savepoint",
+            "release",
             "lock",
         ];
         const SETTINGS: [&str; 2] = ["set", "show"];

@@ -46,8 +46,22 @@ pub(crate) struct Hides {
 
 /// Commands that change data of older snapshots, settings or catalogs, or end transactions.
 const WILD: [&str; 16] = [
-    "alter", "cluster", "commit", "copy", "create", "deallocate", "discard", "drop", "grant", "import", "refresh",
-    "reindex", "reset", "revoke", "rollback", "truncate",
+    "alter",
+    "cluster",
+    "commit",
+    "copy",
+    "create",
+    "deallocate",
+    "discard",
+    "drop",
+    "grant",
+    "import",
+    "refresh",
+    "reindex",
+    "reset",
+    "revoke",
+    "rollback",
+    "truncate",
 ];
 
 /// Words of data that no level guards.
@@ -116,7 +130,8 @@ impl Hidden {
         hides: &mut Hides,
         words: &mut BTreeSet<String>,
     ) {
-        let tokens: Vec<&Token> = tokens.iter().filter(|token| !matches!(token, Token::Whitespace(_))).collect();
+        let tokens: Vec<&Token> =
+            tokens.iter().filter(|token| !matches!(token, Token::Whitespace(_))).collect();
         let does = tokens.first().is_some_and(|token| lower(token).is_some_and(|word| word == "do"));
         for (place, token) in tokens.iter().enumerate() {
             let inner = match token {
@@ -178,7 +193,8 @@ fn is_assigned(tokens: &[&Token], place: usize) -> bool {
 fn list_is_set(tokens: &[&Token], place: usize) -> bool {
     let open = (0..place).rev().find(|at| *tokens[*at] == Token::LParen);
     let before = open.and_then(|open| open.checked_sub(1)).and_then(|at| lower(tokens[at]));
-    before.is_some_and(|word| word == "set") || open.is_some_and(|open| open > 0 && *tokens[open - 1] == Token::Comma)
+    before.is_some_and(|word| word == "set")
+        || open.is_some_and(|open| open > 0 && *tokens[open - 1] == Token::Comma)
 }
 
 /// A word in lower case, in quotes or not.
@@ -196,7 +212,10 @@ impl Catalog {
             relation.kind == RelationKind::System && word.starts_with("pg_")
                 || matches!(
                     relation.kind,
-                    RelationKind::Materialized | RelationKind::Foreign | RelationKind::Stored | RelationKind::Other
+                    RelationKind::Materialized
+                        | RelationKind::Foreign
+                        | RelationKind::Stored
+                        | RelationKind::Other
                 )
         };
         self.relations.iter().filter(kind).any(|relation| relation.name.eq_ignore_ascii_case(word))
@@ -213,7 +232,10 @@ mod tests {
             named: BTreeMap::from([
                 texts("empty", "BEGIN TRUNCATE queue; END"),
                 texts("shown", "SELECT empty()"),
-                texts("pay", "BEGIN UPDATE acc SET v = v - 1, w = 2 WHERE id = 1; RAISE EXCEPTION 'truncate'; END"),
+                texts(
+                    "pay",
+                    "BEGIN UPDATE acc SET v = v - 1, w = 2 WHERE id = 1; RAISE EXCEPTION 'truncate'; END",
+                ),
                 texts("try", "SELECT pg_try_advisory_xact_lock(1)"),
                 texts("size", "SELECT pg_relation_size('t')"),
                 texts("swallow", "BEGIN INSERT INTO t VALUES (1); EXCEPTION WHEN OTHERS THEN NULL; END"),
@@ -229,11 +251,18 @@ mod tests {
 
     #[test]
     fn words_of_reached_code_decide() {
-        for wild in ["SELECT empty()", "SELECT * FROM shown", "SELECT 1 ### 2", "SELECT python()", "CALL \"empty\"()"] {
+        for wild in
+            ["SELECT empty()", "SELECT * FROM shown", "SELECT 1 ### 2", "SELECT python()", "CALL \"empty\"()"]
+        {
             assert!(behind(wild).wild, "{wild}");
         }
-        for looks in ["SELECT try()", "SELECT size()", "CALL swallow()", "SELECT xmax FROM t", "DO $$ BEGIN PERFORM try(); END $$"]
-        {
+        for looks in [
+            "SELECT try()",
+            "SELECT size()",
+            "CALL swallow()",
+            "SELECT xmax FROM t",
+            "DO $$ BEGIN PERFORM try(); END $$",
+        ] {
             let hides = behind(looks);
             assert!(hides.looks && !hides.wild, "{looks}");
         }

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use isobench_sql::BUILTINS;
 
+use super::hidden::Hidden;
 use super::relation::{
     Check, Column, ColumnType, Events, ForeignKey, Inheritance, OnChange, Relation, RelationKind, Triggers,
     Uniqueness,
 };
-use super::hidden::Hidden;
 use super::trigger::Body;
 use super::{Catalog, FunctionFacts};
 

@@ -93,7 +93,8 @@ impl Catalog {
         let found = &self.relations[id];
         let name = found.qualified();
         if found.kind == RelationKind::System {
-            return changes_with_others(&found.name).then(|| format!("{name} changes with what other transactions do"));
+            return changes_with_others(&found.name)
+                .then(|| format!("{name} changes with what other transactions do"));
         }
         let inherits = matches!(
             found.inheritance,

@@ -57,8 +57,27 @@ const WITH_FROM: [&str; 5] = ["extract", "trim", "substring", "overlay", "positi
 
 /// Types to which values may be cast.
 const PLAIN_TYPES: [&str; 21] = [
-    "bigint", "bool", "boolean", "date", "double", "float8", "int", "int2", "int4", "int8", "integer", "interval", "json",
-    "jsonb", "numeric", "smallint", "text", "timestamp", "timestamptz", "uuid", "varchar",
+    "bigint",
+    "bool",
+    "boolean",
+    "date",
+    "double",
+    "float8",
+    "int",
+    "int2",
+    "int4",
+    "int8",
+    "integer",
+    "interval",
+    "json",
+    "jsonb",
+    "numeric",
+    "smallint",
+    "text",
+    "timestamp",
+    "timestamptz",
+    "uuid",
+    "varchar",
 ];
 
 impl Body {

@@ -10,8 +10,8 @@ use std::ops::ControlFlow;
 use isobench_robustness::Strength;
 use isobench_script::Slot;
 use sqlparser::ast::{
-    DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, SelectItem, SetExpr,
-    Statement, Value,
+    DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, SelectItem,
+    SetExpr, Statement, Value,
 };
 
 use super::walk::{Node, walk};

@@ -181,8 +181,15 @@ const HARMLESS_SETTINGS: [&str; 24] = [
 ];
 
 /// Further ones, whose names begin alike.
-const MORE_HARMLESS_SETTINGS: [&str; 7] =
-    ["min_parallel_", "parallel_", "random_page_cost", "seq_page_cost", "temp_", "track_", "transaction_timeout"];
+const MORE_HARMLESS_SETTINGS: [&str; 7] = [
+    "min_parallel_",
+    "parallel_",
+    "random_page_cost",
+    "seq_page_cost",
+    "temp_",
+    "track_",
+    "transaction_timeout",
+];
 
 /// True if SET changes nothing but how the server works. The level of a transaction is asked of the server before it
 /// counts.

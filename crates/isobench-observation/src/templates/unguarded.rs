@@ -168,7 +168,8 @@ fn find_places(read: &mut [Vec<Vec<Read>>], catalog: &Catalog) {
     let name = |table: &RelationId| format!("places of {}", catalog.relations[*table].qualified());
     for statement in read.iter_mut().flatten().flatten() {
         let looked = tables(statement);
-        let reads = |access: &&Access| matches!(access.deed, Deed::Read | Deed::Lock(_) | Deed::Refer | Deed::Vacant);
+        let reads =
+            |access: &&Access| matches!(access.deed, Deed::Read | Deed::Lock(_) | Deed::Refer | Deed::Vacant);
         let written: BTreeSet<RelationId> = match &statement.accesses {
             Ok(accesses) => accesses.iter().filter(|one| !reads(one)).map(|access| access.table).collect(),
             Err(_) => statement.tables.clone(),

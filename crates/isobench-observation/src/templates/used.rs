@@ -65,11 +65,8 @@ struct Events {
 
 impl Events {
     fn of(script: &Script, symbols: &Symbols, commands: &[Vec<Read>]) -> Events {
-        let mut events = Events {
-            arms: arms(script),
-            transactions: transactions(script, commands),
-            ..Events::default()
-        };
+        let mut events =
+            Events { arms: arms(script), transactions: transactions(script, commands), ..Events::default() };
         // The variables in the conditions of the open conditionals, with the places of their `\if`.
         let mut open: Vec<(usize, Vec<Slot>)> = Vec::new();
         for (place, command) in script.commands.iter().enumerate() {
@@ -134,12 +131,14 @@ impl Events {
     fn is_own(&self, slot: Slot, place: usize) -> bool {
         let before = |(own, at): &&(Slot, usize)| *own == slot && *at < place;
         let certain = |at: usize| self.arms[at].iter().all(|arm| self.arms[place].contains(arm));
-        let given_here = self.gives.iter().chain(&self.sets).filter(before).any(|(_, at)| {
-            certain(*at) && self.transactions[*at].1 == self.transactions[place].0
-        });
+        let given_here = self
+            .gives
+            .iter()
+            .chain(&self.sets)
+            .filter(before)
+            .any(|(_, at)| certain(*at) && self.transactions[*at].1 == self.transactions[place].0);
         let last_given = self.gives.iter().chain(&self.may_give).filter(before).map(|(_, at)| *at).max();
-        let last_set =
-            self.sets.iter().filter(before).map(|(_, at)| *at).filter(|at| certain(*at)).max();
+        let last_set = self.sets.iter().filter(before).map(|(_, at)| *at).filter(|at| certain(*at)).max();
         given_here || last_set.is_some_and(|set| last_given.is_none_or(|given| given < set))
     }
 }

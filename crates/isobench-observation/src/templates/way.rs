@@ -85,15 +85,7 @@ impl Way {
             tells,
         } = self;
         let flags = (*refused, *in_block, *in_pipeline, *statement, *shows, *tells);
-        flags
-            == (
-                other.refused,
-                other.in_block,
-                other.in_pipeline,
-                other.statement,
-                other.shows,
-                other.tells,
-            )
+        flags == (other.refused, other.in_block, other.in_pipeline, other.statement, other.shows, other.tells)
             && (values, distinct, lower, times)
                 == (&other.values, &other.distinct, &other.lower, &other.times)
             && (operations, columns, ended) == (&other.operations, &other.columns, &other.ended)
@@ -240,7 +232,8 @@ impl Way {
         let shown = std::mem::take(&mut self.shows) || std::mem::take(&mut self.tells);
         let shown = used.any_of(&std::mem::take(&mut self.given)) || shown;
         if !kept {
-            self.operations = std::mem::take(&mut self.operations).into_iter().filter_map(rolled_back).collect();
+            self.operations =
+                std::mem::take(&mut self.operations).into_iter().filter_map(rolled_back).collect();
             self.at_commit.clear();
         }
         let only_reads = !self.operations.iter().any(writes);

@@ -284,7 +284,8 @@ fn values_are_carried_between_transactions() {
     );
     assert_eq!(kept(&["SELECT v AS x FROM t WHERE id = 1 \\gset\nINSERT INTO s VALUES (1, 2, :x);"]), 0);
     // A value that a transaction wrote itself is known to it, and ages for the next one.
-    let returned = "UPDATE t SET v = v + 1 WHERE id = 1 RETURNING v AS x \\gset\nINSERT INTO s VALUES (1, 2, :x);";
+    let returned =
+        "UPDATE t SET v = v + 1 WHERE id = 1 RETURNING v AS x \\gset\nINSERT INTO s VALUES (1, 2, :x);";
     assert_eq!(kept(&[returned]), 1);
     assert_eq!(kept(&[&format!("BEGIN;\n{returned}\nEND;")]), 0);
     // Another column's test guards a value only if that column is a version, or the value's own; and only of its row.
@@ -306,7 +307,10 @@ fn values_are_carried_between_transactions() {
     assert_eq!(kept(&[&format!("{writes}{reads}"), other]), 1);
     assert_eq!(kept(&[writes, reads, other]), 1);
     assert_eq!(kept(&[&format!("BEGIN;\n\\if :c\n{reads}\\endif\n{writes}END;"), other]), 1);
-    assert_eq!(kept(&[&format!("BEGIN;\n\\if :c\n{reads}\\else\n\\set v 1\n\\endif\n{writes}END;"), other]), 0);
+    assert_eq!(
+        kept(&[&format!("BEGIN;\n\\if :c\n{reads}\\else\n\\set v 1\n\\endif\n{writes}END;"), other]),
+        0
+    );
     // A key doesn't age.
     assert_eq!(
         kept(&[

@@ -53,10 +53,14 @@ pub fn installed(test: &str) -> Option<(Server, Connection)> {
     };
     let options = ServerOptions { bin: Some(bin), ..ServerOptions::default() };
     let server = Server::start(&options, &mut |_| {}).unwrap();
-    let host = Host::unix(server.socket_dir(), server.port());
-    let options = ConnectOptions::new(host, server.user(), server.database());
-    let connection = Connection::open(&options).unwrap();
+    let connection = connected(&server, server.database());
     Some((server, connection))
+}
+
+/// A connection to a database of a server.
+pub fn connected(server: &Server, database: &str) -> Connection {
+    let host = Host::unix(server.socket_dir(), server.port());
+    Connection::open(&ConnectOptions::new(host, server.user(), database)).unwrap()
 }
 
 pub fn load(connection: &mut Connection) -> Catalog {
