@@ -417,6 +417,7 @@ mod tests {
             format: FORMAT,
             version: 2,
             tables: vec!["doctor".to_owned()],
+            ignored: Vec::new(),
             transactions: vec![
                 transaction("leave.sql", Level::Serializable, Some(Level::ReadCommitted)),
                 transaction("list.sql", Level::ReadCommitted, None),

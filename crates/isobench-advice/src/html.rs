@@ -303,6 +303,7 @@ mod tests {
             format: FORMAT,
             version: 2,
             tables: vec!["t<1>".to_owned()],
+            ignored: Vec::new(),
             transactions: names.iter().enumerate().map(transaction).collect(),
             twice: Vec::new(),
             carried: Vec::new(),

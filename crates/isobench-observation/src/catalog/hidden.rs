@@ -29,6 +29,7 @@ pub struct Hidden {
 
 /// What a statement and the code behind it may do, by their words.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub(crate) struct Hides {
     /// It may do anything, also to data of others that no level guards.
     pub(crate) wild: bool,

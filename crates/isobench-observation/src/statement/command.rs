@@ -235,8 +235,7 @@ pub(crate) fn changes_meaning(text: &Text<'_>, range: &std::ops::Range<usize>) -
         tokens.iter().filter_map(Placed::name).any(|name| words.contains(&name.to_ascii_lowercase().as_str()))
     };
     match word(tokens, 0).as_str() {
-        "set" => !is_harmless(tokens),
-        "reset" => !is_harmless(tokens),
+        "set" | "reset" => !is_harmless(tokens),
         "discard" => has(&["all", "temp", "temporary"]),
         "create" | "alter" | "drop" | "import" => has(&OBJECTS),
         _ => has(&["set_config"]),

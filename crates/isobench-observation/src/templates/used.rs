@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use isobench_script::Statement as StatementKind;
-use isobench_script::{Argument, Branch, CommandKind, Script, Slot, Store, Symbols};
+use isobench_script::{Argument, Branch, CommandKind, Expr, Script, Slot, Store, Symbols};
 
 use super::repeated::{Arm, arms};
 use super::{Read, slots_given};
@@ -217,7 +217,7 @@ struct Conditional {
 }
 
 fn condition(branch: &Branch) -> Vec<Slot> {
-    branch.cond.as_ref().map(|cond| cond.variables()).unwrap_or_default()
+    branch.cond.as_ref().map(Expr::variables).unwrap_or_default()
 }
 
 fn variables(arguments: &[Argument]) -> impl Iterator<Item = Slot> + '_ {
