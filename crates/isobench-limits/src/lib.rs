@@ -120,8 +120,11 @@ limits! {
     scaled {
         /// A call after one that wasn't answered in time.
         doubtful_call: seconds(10);
-        /// What remains of a call after the first Ctrl-C.
-        hurried_call: seconds(10);
+        /// What remains of a call, or of transactions in progress, after the first Ctrl-C: the command ends
+        /// within 5 s on a server that works.
+        hurried: seconds(3);
+        /// A call to a server that has been silent for `hurried` and `cleanup` since the first Ctrl-C.
+        silent_call: Duration::from_millis(250);
         /// A call after the second Ctrl-C: enough to clean up on a server that works.
         cleanup: seconds(2);
         /// A cancel request, unless `connect_timeout` is set.

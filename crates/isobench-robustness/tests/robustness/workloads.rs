@@ -6,6 +6,7 @@
 //! (cockroach#113834), and the identity writes of lnd (lnd#10998).
 
 use std::fmt::Write as _;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use isobench_isolation::Level;
 use isobench_robustness::concrete::Transactions;
@@ -18,7 +19,7 @@ use crate::templates::{by_rows, programs};
 
 /// Changes of at most so many reads, any of them.
 fn found(programs: &[Program], most: usize) -> Vec<Promoted> {
-    promote(programs, &Promoting { most, struck: &Struck::new(), may: &|_| true })
+    promote(programs, &Promoting { most, struck: &Struck::new(), may: &|_| true, stopped: &|| false })
 }
 
 const SMALLBANK: &str = "
@@ -287,6 +288,24 @@ fn safe_together(programs: &[Program], level: Level) -> Vec<String> {
         names.map(|place| programs[place].name.as_str()).collect::<Vec<_>>().join(" ")
     };
     greatest.map(names).collect()
+}
+
+#[test]
+fn a_search_for_changes_that_is_stopped_looks_at_no_further_set() {
+    let programs = programs(SMALLBANK_READ_FIRST);
+    let whole = found(&programs, 2);
+    let asked = AtomicUsize::new(0);
+    let within = |most: usize| {
+        asked.store(0, Ordering::Relaxed);
+        let stopped = || asked.fetch_add(1, Ordering::Relaxed) >= most;
+        promote(&programs, &Promoting { most: 2, struck: &Struck::new(), may: &|_| true, stopped: &stopped })
+    };
+    assert_eq!(within(usize::MAX), whole);
+    let all = asked.load(Ordering::Relaxed);
+    assert_eq!((within(0), asked.load(Ordering::Relaxed)), (Vec::new(), 1));
+    // What was found before stays.
+    let part = within(all / 2);
+    assert!(!part.is_empty() && part != whole, "{part:?}");
 }
 
 #[test]

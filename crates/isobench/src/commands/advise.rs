@@ -29,7 +29,7 @@ use isobench_pgwire::SqlState;
 use isobench_plan::{Plan, Size};
 use isobench_result::numbers::counted;
 use isobench_result::{Cell, Document, between, summarise};
-use isobench_runner::Control;
+use isobench_runner::{Control, Urgency};
 use isobench_script::{Script, Sql};
 
 use changes::changes;
@@ -198,7 +198,7 @@ fn carry_out(
     let many = trial.many;
     let twice = if many { twice(&found, &trial)? } else { Vec::new() };
     let most = if many { 0 } else { MOST_EXECUTED };
-    let question = Question { templates: &found, most };
+    let question = Question { templates: &found, most, stopped: &|| control.urgency() > Urgency::None };
     let decision = question.decide(
         |schedule| {
             let casts = named(&names, &schedule.casts);
@@ -276,8 +276,10 @@ fn report(options: &AdviseOptions, advice: &Advice) -> Outcome {
 fn check(options: &AdviseOptions, file: &AdviceFile, found: &Templates, trial: &Trial<'_>) -> Outcome {
     let path = options.check.as_deref().unwrap_or(Path::new("")).display();
     let names: Vec<&str> = trial.names.iter().map(String::as_str).collect();
+    let control = trial.control;
+    let stopped = || control.urgency() > Urgency::None;
     let wanted = file.levels(&names).map_err(|error| Failure::setup(format!("--check: {path}: {error}")))?;
-    let question = Question { templates: found, most: MOST_EXECUTED };
+    let question = Question { templates: found, most: MOST_EXECUTED, stopped: &stopped };
     let broken = question.broken(&wanted, |schedule| {
         let casts = named(trial.names, &schedule.casts);
         trial.execute(&trial.work.sources, None, Some(&casts), &levels(trial.names, schedule.levels))

@@ -113,12 +113,20 @@ impl Trial<'_> {
         })
     }
 
-    /// Fails if trying has ended early.
+    /// Fails if trying, or the search for changes, has ended early.
     ///
     /// # Errors
     /// It has; why.
     pub(super) fn require_end(&self) -> Outcome {
+        self.note_interrupt();
         self.ended.borrow().clone().map_or(Ok(()), |why| Err(Failure::Incomplete(why)))
+    }
+
+    /// Nothing is tried any more if the user has interrupted.
+    fn note_interrupt(&self) {
+        if self.control.urgency() > Urgency::None {
+            self.ended.replace(Some("interrupted".to_owned()));
+        }
     }
 
     /// Nothing is tried any more.
@@ -168,9 +176,7 @@ impl Trial<'_> {
         combinations: Option<&[Vec<String>]>,
         allocation: &Allocation,
     ) -> Outcome<Result<Found, NotTried>> {
-        if self.control.urgency() > Urgency::None {
-            self.ended.replace(Some("interrupted".to_owned()));
-        }
+        self.note_interrupt();
         if let Some(why) = self.ended.borrow().clone() {
             return Ok(Err(NotTried::Other(why)));
         }
