@@ -132,6 +132,10 @@ limits! {
         /// Telling the server that the reply to a call that took too long isn't needed any more.
         farewell: seconds(1);
 
+        /// Making the tables for the schedules that `advise` tries, unless three times the time for trying one
+        /// is more.
+        making: seconds(10);
+
         /// Transactions in progress at the end of a run.
         grace: seconds(10);
         /// The answers to cancelled statements.

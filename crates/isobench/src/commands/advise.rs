@@ -8,7 +8,7 @@ mod changes;
 mod trial;
 mod twice;
 
-use std::cell::RefCell;
+use std::cell::{self, RefCell};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
@@ -172,13 +172,13 @@ fn carry_out(
     let found = templates(&scripts, &workload.symbols, &catalog, &BTreeSet::new());
     let names = script_names(&work.sources);
     let budget = Duration::from_secs_f64(options.budget);
-    let literals = design.sends_parameters();
     let conditions = design.conditions.clone();
     Conditions::require(&conditions, site.connector())?;
     let elsewhere = scripts.iter().filter(|script| script.sql().any(Sql::computes_elsewhere));
     let elsewhere = elsewhere.map(|script| script.name.clone()).collect();
     let trial = Trial {
         ended: RefCell::default(),
+        making: cell::Cell::default(),
         refused: RefCell::default(),
         elsewhere: &elsewhere,
         site: &site,
@@ -188,7 +188,7 @@ fn carry_out(
         budget,
         control,
         names: &names,
-        literals,
+        literals: design.sends_parameters(),
         conditions: &conditions,
         many: found.programs.len() > MOST_SCRIPTS,
     };
