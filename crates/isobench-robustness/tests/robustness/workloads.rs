@@ -293,19 +293,19 @@ fn safe_together(programs: &[Program], level: Level) -> Vec<String> {
 #[test]
 fn a_search_for_changes_that_is_stopped_looks_at_no_further_set() {
     let programs = programs(SMALLBANK_READ_FIRST);
-    let whole = found(&programs, 2);
     let asked = AtomicUsize::new(0);
-    let within = |most: usize| {
+    let of_size = |size: usize, most: usize| {
         asked.store(0, Ordering::Relaxed);
         let stopped = || asked.fetch_add(1, Ordering::Relaxed) >= most;
-        promote(&programs, &Promoting { most: 2, struck: &Struck::new(), may: &|_| true, stopped: &stopped })
+        let struck = &Struck::new();
+        promote(&programs, &Promoting { most: size, struck, may: &|_| true, stopped: &stopped })
     };
-    assert_eq!(within(usize::MAX), whole);
-    let all = asked.load(Ordering::Relaxed);
-    assert_eq!((within(0), asked.load(Ordering::Relaxed)), (Vec::new(), 1));
-    // What was found before stays.
-    let part = within(all / 2);
-    assert!(!part.is_empty() && part != whole, "{part:?}");
+    assert_eq!((of_size(2, 0), asked.load(Ordering::Relaxed)), (Vec::new(), 1));
+    // Single reads come first, and stay.
+    let single = of_size(1, usize::MAX);
+    let part = of_size(2, asked.load(Ordering::Relaxed));
+    assert_eq!(part, single);
+    assert!(!part.is_empty() && part != found(&programs, 2), "{part:?}");
 }
 
 #[test]
