@@ -31,6 +31,9 @@ pub struct Question<'a> {
     pub templates: &'a Templates,
     /// The most schedules that are executed.
     pub most: usize,
+    /// Asked between two steps of theory; if it returns true, no further one is begun. The answer is then
+    /// what was found before, and the caller says that it is incomplete.
+    pub stopped: &'a (dyn Fn() -> bool + Sync),
 }
 
 /// A schedule that is to be executed: the programs that meet, the first of which is split, each at its
@@ -224,7 +227,7 @@ impl Question<'_> {
                     Side::TwoLower => {}
                 }
             }
-            if struck.len() == before {
+            if struck.len() == before || (self.stopped)() {
                 let mut unprotected = Vec::new();
                 for Harmful { program, objection, .. } in &proved.unprotected {
                     let (program, objection) = (*program, objection.clone());
@@ -262,6 +265,9 @@ impl Question<'_> {
         let programs = &self.templates.programs;
         let (mut struck, mut first) = (Struck::new(), None);
         for _ in 0..self.most.max(1) {
+            if (self.stopped)() {
+                break;
+            }
             let Some(objection) = decide(programs, levels, &struck) else { break };
             let executed = execute(&Execute { casts: casts(&objection), levels })?;
             let is_shown = matches!(executed, Executed::Shown(_));
@@ -287,7 +293,10 @@ impl Question<'_> {
             })
         };
         let struck = &Struck::new();
-        promote(&self.templates.programs, &Promoting { most: MOST_CHANGES, struck, may: &may })
+        promote(
+            &self.templates.programs,
+            &Promoting { most: MOST_CHANGES, struck, may: &may, stopped: self.stopped },
+        )
     }
 
     /// UPDATEs that can be written so that they depend on fewer values that were read before, with which
@@ -367,6 +376,9 @@ impl Question<'_> {
         let mut found: Vec<(ChangeSet, Vec<Level>)> = Vec::new();
         let sizes = 1..=all.len().min(MOST_CHANGES);
         for set in sizes.flat_map(|size| subsets(all.len(), size)).take(MOST_REWRITES) {
+            if (self.stopped)() {
+                break;
+            }
             let set: Vec<&T> = set.into_iter().map(|place| all[place]).collect();
             let Some((scripts, changes)) = change(&set) else { continue };
             let Some(templates) = read_again(&scripts) else { continue };
@@ -524,7 +536,7 @@ mod tests {
     #[test]
     fn behind_a_lock_read_committed_may_do_where_repeatable_read_does_not() {
         let templates = joins_and_leaves();
-        let question = Question { templates: &templates, most: MOST_EXECUTED };
+        let question = Question { templates: &templates, most: MOST_EXECUTED, stopped: &|| false };
         let (committed, repeatable) = (Level::ReadCommitted, Level::RepeatableRead);
         // At repeatable read the count is older than the lock.
         let execute = |execute: &Execute<'_>| {
@@ -552,10 +564,37 @@ mod tests {
         assert_eq!(decision.levels[0], Level::Serializable);
     }
 
+    /// After Ctrl-C theory looks for nothing more.
+    #[test]
+    fn an_interrupted_search_reads_no_changed_scripts_and_finds_no_schedule() {
+        let (table, text) = ("mutex".to_owned(), "SELECT 1 FROM mutex WHERE key = :hash".to_owned());
+        let first = FirstLock { script: 0, line: 1, table, text, strength: Strength::Update };
+        let templates = Templates { first_locks: vec![first], ..joins_and_leaves() };
+        let executed = |execute: &Execute<'_>| {
+            let wrong = execute.levels[0] < Level::Serializable;
+            Ok::<_, ()>(if wrong { Executed::Shown(Box::default()) } else { Executed::Unshown(5) })
+        };
+        for (stopped, expected) in [(false, (1, true)), (true, (0, false))] {
+            let question = Question { templates: &templates, most: 1, stopped: &|| stopped };
+            let decision = question.decide(executed, |_| Ok(Executed::Unshown(5))).expect("nothing fails");
+            let mut read = 0;
+            let text = "SELECT name FROM member WHERE name = :n;\n".to_owned();
+            let before = [ScriptText { name: "join.sql".to_owned(), text, commands: Vec::new() }];
+            let read_again = |_: &[ScriptText]| {
+                read += 1;
+                None
+            };
+            question.locks_first(&decision, &before, &[], read_again);
+            let lowest = [Level::ReadCommitted; 2];
+            let broken = question.broken(&lowest, executed).expect("nothing fails");
+            assert_eq!((read, broken.is_some()), expected);
+        }
+    }
+
     #[test]
     fn a_level_that_only_passed_is_not_the_answer() {
         let templates = calls();
-        let question = Question { templates: &templates, most: MOST_EXECUTED };
+        let question = Question { templates: &templates, most: MOST_EXECUTED, stopped: &|| false };
         let highest_wrong = |highest_wrong: Level| {
             let tried = RefCell::new(Vec::new());
             let all = |levels: &[Level]| {

@@ -113,10 +113,12 @@ impl Places {
         let mut connection = standby.open().map_err(Failure::setup)?;
         let began = Instant::now();
         while connection.value(&reached).map_err(Failure::setup)?.as_deref() != Some("t") {
-            if began.elapsed() > LIMITS.catch_up {
+            let hurries = self.server.patience().requests() > 0;
+            let limit = if hurries { LIMITS.hurried } else { LIMITS.catch_up };
+            if began.elapsed() > limit {
                 return Err(Failure::setup(format!(
                     "the standby hasn't caught up with its primary within {} s",
-                    LIMITS.catch_up.as_secs()
+                    limit.as_secs()
                 )));
             }
             std::thread::sleep(Duration::from_millis(2));

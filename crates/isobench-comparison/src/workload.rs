@@ -12,7 +12,7 @@ use isobench_result::PlannedScript;
 use isobench_runner::{Protocol, RunWorkload, commit_points};
 use isobench_script::{
     Builtin, Command, CommandKind, Mix, Script, Sql, Symbols, Value, Variables, Weighted, builtins,
-    find_builtin, is_recorded, is_valid_variable_name, parse, split_weight,
+    find_builtin, is_recorded, is_valid_variable_name, parse, resembles_script, split_weight,
 };
 use isobench_suggest::did_you_mean;
 use isobench_workloads::{Chosen, pgbench_strategy};
@@ -105,6 +105,11 @@ impl Source {
             .map_err(|error| Failure::setup(format!("{option}: could not open file \"{name}\": {error}")))?;
         let text = String::from_utf8(bytes).map_err(|error| not_utf8(name, error.as_bytes()))?;
         let text = text.trim_start_matches(BYTE_ORDER_MARK).to_owned();
+        if !resembles_script(&text) {
+            return Err(Failure::setup(format!(
+                "{option}: the file \"{name}\" is no script: no line of it begins like SQL or a meta-command (\\set)"
+            )));
+        }
         Ok(Source { title: name.to_owned(), name: name.to_owned(), text, weight, writes: None })
     }
 

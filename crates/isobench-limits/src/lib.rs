@@ -120,14 +120,21 @@ limits! {
     scaled {
         /// A call after one that wasn't answered in time.
         doubtful_call: seconds(10);
-        /// What remains of a call after the first Ctrl-C.
-        hurried_call: seconds(10);
+        /// What remains of a call, or of transactions in progress, after the first Ctrl-C: the command ends
+        /// within 5 s on a server that works.
+        hurried: seconds(3);
+        /// A call to a server that has been silent for `hurried` and `cleanup` since the first Ctrl-C.
+        silent_call: Duration::from_millis(250);
         /// A call after the second Ctrl-C: enough to clean up on a server that works.
         cleanup: seconds(2);
         /// A cancel request, unless `connect_timeout` is set.
         cancel_request: seconds(10);
         /// Telling the server that the reply to a call that took too long isn't needed any more.
         farewell: seconds(1);
+
+        /// Making the tables for the schedules that `advise` tries, unless three times the time for trying one
+        /// is more.
+        making: seconds(10);
 
         /// Transactions in progress at the end of a run.
         grace: seconds(10);

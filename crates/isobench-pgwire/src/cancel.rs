@@ -103,7 +103,11 @@ impl CancelToken {
     }
 
     /// The same, with this time limit.
-    pub(crate) fn cancel_within(&self, limit: Duration) -> io::Result<()> {
+    ///
+    /// # Errors
+    ///
+    /// Those of [`CancelToken::cancel`], or the time is over.
+    pub fn cancel_within(&self, limit: Duration) -> io::Result<()> {
         if self.key.is_empty() {
             return Err(io::Error::new(
                 io::ErrorKind::Unsupported,

@@ -26,5 +26,5 @@ pub use self::error::ConfigError;
 pub use self::options::{Address, ConnectOptions, Host, Keepalives, TargetSessionAttrs};
 pub use self::resolve::Given;
 pub use self::secret::Secret;
-pub use self::shown::{Concealed, fit, shown};
+pub use self::shown::{Concealed, fit, holds_secret, shown};
 pub use self::tls::{ChannelBinding, SslCertMode, SslMode, SslNegotiation, TlsOptions, TlsRoots, TlsVersion};

@@ -160,7 +160,8 @@ fn limit(options: &ConnectOptions) -> Option<Duration> {
 /// The problem of a wait. The server is doubted if it didn't answer in time.
 fn not_in_time(error: io::Error, options: &ConnectOptions) -> ConnectProblem {
     // A limit chosen by the user says nothing about the server.
-    if error.kind() == io::ErrorKind::TimedOut && options.connect_timeout.is_none() {
+    let waited = error.kind() == io::ErrorKind::TimedOut && options.connect_timeout.is_none();
+    if waited || error.kind() == io::ErrorKind::Interrupted {
         options.patience.doubt();
     }
     ConnectProblem::from_io(error)

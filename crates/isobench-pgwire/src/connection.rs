@@ -433,6 +433,7 @@ impl Connection {
 
     fn lost(&mut self, error: io::Error, deadline: &Deadline) -> Error {
         self.broken = true;
+        let silent = self.patience.requests() > 0 && self.patience.is_doubted();
         let error = match error.kind() {
             io::ErrorKind::TimedOut if deadline.left().is_err() => {
                 // A limit chosen by the caller says nothing about the server.
@@ -441,12 +442,17 @@ impl Connection {
                 }
                 Error::Timeout(deadline.limit())
             }
-            io::ErrorKind::Interrupted => Error::Interrupted,
+            io::ErrorKind::Interrupted => {
+                self.patience.doubt();
+                Error::Interrupted
+            }
             _ => return Error::Lost(error),
         };
         // The result isn't needed any more, and the server may hold locks. If the server can't be
         // told, nothing more can be done.
-        let _ = self.cancel.cancel_within(LIMITS.farewell);
+        if !silent {
+            let _ = self.cancel.cancel_within(LIMITS.farewell);
+        }
         error
     }
 }

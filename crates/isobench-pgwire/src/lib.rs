@@ -52,7 +52,7 @@ pub use cancel::{CancelRoute, CancelToken};
 pub use config::{
     Address, ChannelBinding, Concealed, ConfigError, ConnectOptions, Env, Given, Host, Keepalives, Secret,
     SslCertMode, SslMode, SslNegotiation, TargetSessionAttrs, TlsOptions, TlsRoots, TlsVersion, account_name,
-    fit, is_connection_string, parse_connection_string, process_environment, shown,
+    fit, holds_secret, is_connection_string, parse_connection_string, process_environment, shown,
 };
 pub use connect::{ConnectError, ConnectProblem, FailedAttempt, Link, Links, connect};
 pub use connection::{Completed, Connection, Replies, Rows};

@@ -65,8 +65,10 @@ impl PartialEq for Patience {
 impl Eq for Patience {}
 
 impl Patience {
-    /// Asks all calls to end: the first time within ten seconds, the second time immediately. Calls
-    /// that start after the second request have two seconds, so that cleaning up can continue.
+    /// Asks all calls to end: the first time within three seconds, the second time immediately. Calls
+    /// that start after the second request have two seconds, so that cleaning up can continue. If the
+    /// server didn't answer a call that the first request ended, later ones end two seconds after it,
+    /// until one is answered.
     pub fn hurry(&self) {
         if self.shared.requests.load(Ordering::Relaxed) == 0 {
             self.shared.requested.store(nanos(self.shared.origin.0.elapsed()), Ordering::Relaxed);
@@ -91,6 +93,11 @@ impl Patience {
         self.shared.doubted.store(true, Ordering::Relaxed);
     }
 
+    /// True if the last call wasn't answered in time.
+    pub(crate) fn is_doubted(&self) -> bool {
+        self.shared.doubted.load(Ordering::Relaxed)
+    }
+
     /// The same limits for calls that must end at an instant; `None` changes nothing.
     #[must_use]
     pub fn until(&self, end: Option<Instant>) -> Self {
@@ -101,7 +108,7 @@ impl Patience {
     /// The time limit of a call; `None` if unlimited.
     pub fn limit(&self) -> Option<Duration> {
         let longest = Duration::from_nanos(self.shared.longest.load(Ordering::Relaxed));
-        let (least, factor) = if self.shared.doubted.load(Ordering::Relaxed) {
+        let (least, factor) = if self.is_doubted() {
             (LIMITS.doubtful_call, DOUBTFUL_FACTOR)
         } else {
             (LIMITS.call, LIMIT_FACTOR)
@@ -130,7 +137,12 @@ impl Patience {
             0 => None,
             1 => {
                 let since = Duration::from_nanos(self.shared.requested.load(Ordering::Relaxed));
-                Some(began.max(self.shared.origin.0 + since) + LIMITS.hurried_call)
+                let requested = self.shared.origin.0 + since;
+                if requests == 1 && self.is_doubted() {
+                    let last = requested + LIMITS.hurried + LIMITS.cleanup;
+                    return Some(last.max(began + LIMITS.silent_call));
+                }
+                Some(began.max(requested) + LIMITS.hurried)
             }
             _ if requests >= 2 => Some(began + LIMITS.cleanup),
             _ => Some(began),
@@ -171,13 +183,18 @@ mod tests {
         let began = Instant::now();
         assert_eq!(patience.hurried(began, 0), None);
         patience.hurry();
-        assert!(patience.hurried(began, 0).is_some_and(|end| end >= began + LIMITS.hurried_call));
+        assert!(patience.hurried(began, 0).is_some_and(|end| end >= began + LIMITS.hurried));
         let later = began + Duration::from_hours(1);
         assert_eq!(
             patience.hurried(later, 1),
-            Some(later + LIMITS.hurried_call),
+            Some(later + LIMITS.hurried),
             "a call that began later has as long"
         );
+        patience.doubt();
+        assert_eq!(patience.hurried(later, 1), Some(later + LIMITS.silent_call), "a silent server has less");
+        let soon = patience.hurried(began, 1).expect("an end");
+        assert!(soon >= began + LIMITS.hurried + LIMITS.cleanup && soon < later, "but for the first seconds");
+        assert!(patience.hurried(began, 0).is_some_and(|end| end >= began + LIMITS.hurried));
         patience.clone().hurry();
         assert_eq!(patience.hurried(began, 1), Some(began), "a call that waits ends at once");
         assert_eq!(patience.hurried(later, 2), Some(later + LIMITS.cleanup), "cleaning up continues");

@@ -67,6 +67,8 @@ pub struct Promoting<'a> {
     pub struck: &'a Struck,
     /// Whether a read can be changed in this way.
     pub may: &'a (dyn Fn(&Promotion) -> bool + Sync),
+    /// Asked before each set of reads; if it returns true, no further set is looked at.
+    pub stopped: &'a (dyn Fn() -> bool + Sync),
 }
 
 /// Finds changes of few reads that make lower levels safe: those of which no other set has at most as
@@ -75,9 +77,13 @@ pub struct Promoting<'a> {
 /// `FOR SHARE` where that does, so that readers don't wait for each other, unless the transaction changes
 /// rows of the table itself: two of them would deadlock. Others are `FOR NO KEY UPDATE`, which don't
 /// disturb foreign keys, either. Of programs with many branches fewer sets are
-/// looked at, those of reads after which transactions can be split first.
+/// looked at, those of reads after which transactions can be split first. If it is stopped, the changes are
+/// those that were found before.
 pub fn promote(programs: &[Program], promoting: &Promoting<'_>) -> Vec<Promoted> {
-    let Promoting { most, struck, may } = *promoting;
+    let Promoting { most, struck, may, stopped } = *promoting;
+    if stopped() {
+        return Vec::new();
+    }
     let analysis = Analysis::of(programs, struck);
     let splitting = analysis.reads(programs);
     let reads = candidates(programs);
@@ -112,9 +118,11 @@ pub fn promote(programs: &[Program], promoting: &Promoting<'_>) -> Vec<Promoted>
                 .map(|set| [set.iter().map(of_read).collect(), set.iter().map(shared).collect()])
                 .collect();
             let found = side_by_side(&sets, |[promotions, _]| {
-                lowest_of(&Analysis::of(&promoted(programs, promotions), struck), programs.len()).0
+                let analysis = (!stopped()).then(|| Analysis::of(&promoted(programs, promotions), struck))?;
+                Some(lowest_of(&analysis, programs.len()).0)
             });
             for ([promotions, shared], levels) in sets.into_iter().zip(found) {
+                let Some(levels) = levels else { break };
                 if known.iter().any(|known| no_higher(&known.levels, &levels)) {
                     continue;
                 }

@@ -132,8 +132,9 @@ pub struct RunSpec {
     /// Keep the number and the end of every attempt ([`crate::RunOutcome::ended`]), 24 bytes each.
     pub keeps_attempts: bool,
     /// Time that transactions under way may take after the end of the run, or after an interrupt,
-    /// before the server is asked to cancel them. They are then counted as cut off, or as ambiguous
-    /// if their COMMIT had been sent.
+    /// before the server is asked to cancel them; after an interrupt no more than
+    /// [`isobench_limits::Limits::hurried`]. They are then counted as cut off, or as ambiguous if their
+    /// COMMIT had been sent.
     pub grace: Duration,
 }
 

@@ -593,7 +593,7 @@ impl<T: Transport> WorkerRun<'_, T> {
     /// Moves the run to its next phase when its time has come or a request asks for it.
     fn watch_the_end(&mut self) {
         let urgency = self.task.control.urgency();
-        let grace = self.task.job.spec.grace;
+        let grace = self.grace(urgency);
         match self.phase {
             RunPhase::Running if self.now >= self.deadline && self.may_pause() => {
                 self.phase = RunPhase::Stopping(self.now.after(grace));
@@ -615,6 +615,9 @@ impl<T: Transport> WorkerRun<'_, T> {
                 self.phase = RunPhase::Stopping(self.now.after(grace));
                 self.for_live(Client::on_stop);
             }
+            RunPhase::Stopping(until) if urgency == Urgency::Soon && until > self.now.after(grace) => {
+                self.phase = RunPhase::Stopping(self.now.after(grace));
+            }
             RunPhase::Stopping(until) if urgency == Urgency::Now || self.now >= until => {
                 self.interrupted |= urgency > Urgency::None;
                 self.pausing = false;
@@ -632,6 +635,12 @@ impl<T: Transport> WorkerRun<'_, T> {
             RunPhase::Cancelling(until) if self.now >= until => self.for_live(Client::on_kill),
             _ => {}
         }
+    }
+
+    /// The time of transactions in progress at the end of the run, which is shorter on request.
+    fn grace(&self, urgency: Urgency) -> Duration {
+        let grace = self.task.job.spec.grace;
+        if urgency > Urgency::None { grace.min(LIMITS.hurried) } else { grace }
     }
 
     fn for_live(&mut self, step: impl Fn(&mut Client, &mut Context<'_>) -> ClientAction) {

@@ -44,6 +44,7 @@ mod observed;
 mod parse;
 mod random;
 mod recorded;
+mod resembles;
 mod script;
 mod shell;
 mod sql;
@@ -70,6 +71,7 @@ pub use observed::{
 pub use parse::{Dialect, parse, parse_as};
 pub use random::{Prng, Streams};
 pub use recorded::is_recorded;
+pub use resembles::resembles_script;
 pub use script::{
     Argument, Branch, Command, CommandKind, Operand, Piece, Script, SleepError, SleepUnit, Sql, Store,
 };

@@ -1,10 +1,11 @@
 //! The commands, a file each: from the options to the exit status. `rendered` is shared by those that
-//! show saved results.
+//! show saved results, `dump` by those that copy a database.
 
 pub mod advise;
 pub mod audit;
 pub mod check;
 pub mod compare;
+pub mod dump;
 pub mod help;
 pub mod init;
 pub mod matrix;

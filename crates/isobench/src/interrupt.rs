@@ -22,9 +22,6 @@ use isobench_comparison::{Failure, Outcome};
 /// How often [`end_soon`] looks for a signal.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// The time that a command has to end by itself after that.
-const SOON: Duration = Duration::from_secs(3);
-
 /// Starts to watch for signals, and passes them on to the control.
 ///
 /// # Errors
@@ -58,7 +55,7 @@ pub fn end_soon(control: &Arc<Control>) -> Outcome {
         while watched.urgency() == Urgency::None {
             thread::sleep(LOOK);
         }
-        thread::sleep(SOON);
+        thread::sleep(LIMITS.hurried);
         abandon_now();
     };
     let problem = |error| Failure::setup(format!("could not watch for signals: {error}"));

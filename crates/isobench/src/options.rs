@@ -51,7 +51,7 @@ pub use results::{
 pub use run::RunOptions;
 pub use scripts::{CaptureOptions, CopyOptions, ScriptsOptions, Unit};
 pub use trend::TrendOptions;
-pub use unknown::suggest;
+pub use unknown::{elsewhere, suggest};
 pub use workloads::WorkloadsOptions;
 pub use written::command;
 

@@ -492,7 +492,8 @@ fn described(found: &Templates) -> String {
     for raised in &allocated.raised {
         write!(text, "at {}:\n{}", raised.lower, raised.objection.steps(programs)).unwrap();
     }
-    let promoting = Promoting { most: MOST_CHANGES, struck: &Struck::new(), may: &|_| true };
+    let promoting =
+        Promoting { most: MOST_CHANGES, struck: &Struck::new(), may: &|_| true, stopped: &|| false };
     for Promoted { promotions, levels: with, .. } in promote(programs, &promoting) {
         let change = |promotion: &Promotion| format!("{:?} {}", promotion.change, promotion.at);
         let changes: Vec<String> = promotions.iter().map(change).collect();

@@ -28,8 +28,8 @@ impl Values {
     }
 }
 
-/// True if a text is a connection string with a password.
-pub(super) fn holds_secret(text: &str) -> bool {
+/// True if a text is a connection string with a password, or another value that is never displayed.
+pub fn holds_secret(text: &str) -> bool {
     is_connection_string(text) && parse(text).is_ok_and(|values| values.have_secret())
 }
 

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::time::{Duration, Instant};
 
+use isobench_limits::LIMITS;
 use isobench_pgwire::backend::{self, Message};
 use isobench_pgwire::{
     CancelToken, Established, FrameBuffer, ServerError, Socket, TransactionStatus, frontend,
@@ -276,7 +277,8 @@ impl TestSession {
             while self.busy(emit) {
                 self.wait();
                 if (patience.stopped)() {
-                    self.cancel();
+                    // Best effort: a server that is silent doesn't hear it.
+                    let _ = self.cancel.cancel_within(LIMITS.farewell);
                     return Err(Stopped);
                 }
                 let elapsed = patience.elapsed(began);

@@ -6,6 +6,7 @@
 //! (cockroach#113834), and the identity writes of lnd (lnd#10998).
 
 use std::fmt::Write as _;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use isobench_isolation::Level;
 use isobench_robustness::concrete::Transactions;
@@ -18,7 +19,7 @@ use crate::templates::{by_rows, programs};
 
 /// Changes of at most so many reads, any of them.
 fn found(programs: &[Program], most: usize) -> Vec<Promoted> {
-    promote(programs, &Promoting { most, struck: &Struck::new(), may: &|_| true })
+    promote(programs, &Promoting { most, struck: &Struck::new(), may: &|_| true, stopped: &|| false })
 }
 
 const SMALLBANK: &str = "
@@ -287,6 +288,24 @@ fn safe_together(programs: &[Program], level: Level) -> Vec<String> {
         names.map(|place| programs[place].name.as_str()).collect::<Vec<_>>().join(" ")
     };
     greatest.map(names).collect()
+}
+
+#[test]
+fn a_search_for_changes_that_is_stopped_looks_at_no_further_set() {
+    let programs = programs(SMALLBANK_READ_FIRST);
+    let asked = AtomicUsize::new(0);
+    let of_size = |size: usize, most: usize| {
+        asked.store(0, Ordering::Relaxed);
+        let stopped = || asked.fetch_add(1, Ordering::Relaxed) >= most;
+        let struck = &Struck::new();
+        promote(&programs, &Promoting { most: size, struck, may: &|_| true, stopped: &stopped })
+    };
+    assert_eq!((of_size(2, 0), asked.load(Ordering::Relaxed)), (Vec::new(), 1));
+    // Single reads come first, and stay.
+    let single = of_size(1, usize::MAX);
+    let part = of_size(2, asked.load(Ordering::Relaxed));
+    assert_eq!(part, single);
+    assert!(!part.is_empty() && part != found(&programs, 2), "{part:?}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use isobench_limits::LIMITS;
 use isobench_pgwire::SqlState;
 use isobench_runner::{AbortCause, OnError, StopCondition, Urgency};
 use isobench_stats::{Attempts, Transactions};
@@ -162,6 +163,27 @@ fn a_gentle_request_lets_transactions_finish() {
     assert!(ran.outcome.interrupted && !ran.outcome.is_complete());
     assert_eq!(ran.ledger.attempts.started, ran.ledger.attempts.committed);
     assert!((millis(1_001)..millis(1_010)).contains(&ran.outcome.elapsed), "{:?}", ran.outcome.elapsed);
+}
+
+/// The grace that a run has at its end is longer than what a user waits for after Ctrl-C.
+#[test]
+fn a_gentle_request_lets_transactions_finish_for_a_shorter_time() {
+    let hung = |interrupt: u64, time: u64| {
+        let mut case = Case::new(TRANSFER)
+            .time(millis(time))
+            .faults(Faults::none().and(On::Update, When::First(1), HANG))
+            .interrupt(millis(interrupt), Urgency::Soon);
+        case.spec.grace = Duration::from_secs(30);
+        let ran = case.run();
+        assert_eq!((ran.ledger.attempts.cut_off, ran.outcome.interrupted), (1, true));
+        ran.outcome.elapsed
+    };
+    let soon = |from: u64| millis(from) + LIMITS.hurried..millis(from) + LIMITS.hurried + 2 * NOTICED;
+    let elapsed = hung(500, 60_000);
+    assert!(soon(500).contains(&elapsed), "{elapsed:?}");
+    // Also if transactions have the time after the end already.
+    let elapsed = hung(5_000, 1_000);
+    assert!(soon(5_000).contains(&elapsed), "{elapsed:?}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ mod changes;
 mod trial;
 mod twice;
 
-use std::cell::RefCell;
+use std::cell::{self, RefCell};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
@@ -29,7 +29,7 @@ use isobench_pgwire::SqlState;
 use isobench_plan::{Plan, Size};
 use isobench_result::numbers::counted;
 use isobench_result::{Cell, Document, between, summarise};
-use isobench_runner::Control;
+use isobench_runner::{Control, Urgency};
 use isobench_script::{Script, Sql};
 
 use changes::changes;
@@ -172,13 +172,13 @@ fn carry_out(
     let found = templates(&scripts, &workload.symbols, &catalog, &BTreeSet::new());
     let names = script_names(&work.sources);
     let budget = Duration::from_secs_f64(options.budget);
-    let literals = design.sends_parameters();
     let conditions = design.conditions.clone();
     Conditions::require(&conditions, site.connector())?;
     let elsewhere = scripts.iter().filter(|script| script.sql().any(Sql::computes_elsewhere));
     let elsewhere = elsewhere.map(|script| script.name.clone()).collect();
     let trial = Trial {
         ended: RefCell::default(),
+        making: cell::Cell::default(),
         refused: RefCell::default(),
         elsewhere: &elsewhere,
         site: &site,
@@ -188,7 +188,7 @@ fn carry_out(
         budget,
         control,
         names: &names,
-        literals,
+        literals: design.sends_parameters(),
         conditions: &conditions,
         many: found.programs.len() > MOST_SCRIPTS,
     };
@@ -198,7 +198,7 @@ fn carry_out(
     let many = trial.many;
     let twice = if many { twice(&found, &trial)? } else { Vec::new() };
     let most = if many { 0 } else { MOST_EXECUTED };
-    let question = Question { templates: &found, most };
+    let question = Question { templates: &found, most, stopped: &|| control.urgency() > Urgency::None };
     let decision = question.decide(
         |schedule| {
             let casts = named(&names, &schedule.casts);
@@ -276,8 +276,10 @@ fn report(options: &AdviseOptions, advice: &Advice) -> Outcome {
 fn check(options: &AdviseOptions, file: &AdviceFile, found: &Templates, trial: &Trial<'_>) -> Outcome {
     let path = options.check.as_deref().unwrap_or(Path::new("")).display();
     let names: Vec<&str> = trial.names.iter().map(String::as_str).collect();
+    let control = trial.control;
+    let stopped = || control.urgency() > Urgency::None;
     let wanted = file.levels(&names).map_err(|error| Failure::setup(format!("--check: {path}: {error}")))?;
-    let question = Question { templates: found, most: MOST_EXECUTED };
+    let question = Question { templates: found, most: MOST_EXECUTED, stopped: &stopped };
     let broken = question.broken(&wanted, |schedule| {
         let casts = named(trial.names, &schedule.casts);
         trial.execute(&trial.work.sources, None, Some(&casts), &levels(trial.names, schedule.levels))

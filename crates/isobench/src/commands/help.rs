@@ -2,6 +2,8 @@
 //!
 //! Not here: the options and their help (`options.rs`), the manual (`docs`).
 
+mod search;
+
 use std::fmt::Write as _;
 use std::fs;
 use std::io;
@@ -53,10 +55,11 @@ const PAGES: [Page; 12] = pages! {
     "exit-status" in "reference": "the exit statuses",
 };
 
-/// Prints the help of a command, a page of the manual, or what there is.
+/// Prints the help of a command, a page of the manual, the options and pages that have a word, or what there
+/// is.
 ///
 /// # Errors
-/// There is no such topic, or the output can't be written.
+/// Nothing has the word, or the output can't be written.
 pub fn help(options: &HelpOptions) -> Outcome {
     let mut program = program();
     if options.topic.is_empty() {
@@ -71,10 +74,40 @@ pub fn help(options: &HelpOptions) -> Outcome {
     if let Some(page) = PAGES.iter().find(|page| page.name == topic) {
         return output::print(&plain(page.text));
     }
+    let found = found(&program, topic);
+    if !found.is_empty() {
+        return output::print(&found);
+    }
     let commands = program.get_subcommands().map(Command::get_name);
     let known: Vec<&str> = PAGES.iter().map(|page| page.name).chain(commands).collect();
     let meant = did_you_mean(topic, known.iter().copied());
     Err(Failure::setup(format!("there is no help on \"{topic}\"{meant}; isobench help lists what there is")))
+}
+
+/// The most lines about a word.
+const MOST_LINES: usize = 20;
+
+/// The pages and options that have a word, each on a line; empty if there are none.
+fn found(program: &Command, word: &str) -> String {
+    let has_it = |page: &&Page| format!("{} {}", page.name, page.about).contains(&word.to_lowercase());
+    let pages =
+        PAGES.iter().filter(has_it).map(|page| format!("isobench help {}: {}", page.name, page.about));
+    let mut lines: Vec<String> = pages.chain(search::options_with(program, word)).collect();
+    let more = lines.len().saturating_sub(MOST_LINES);
+    if more > 0 {
+        lines.truncate(MOST_LINES - 1);
+        lines.push(format!("{} more: isobench help lists the commands, --help-all their options", more + 1));
+    }
+    let width = output::width();
+    lines.iter().map(|line| cut(line, width) + "\n").collect()
+}
+
+/// A line that isn't wider than the terminal.
+fn cut(line: &str, width: usize) -> String {
+    if line.chars().count() <= width {
+        return line.to_owned();
+    }
+    line.chars().take(width.saturating_sub(1)).collect::<String>().trim_end().to_owned() + "…"
 }
 
 fn overview(program: &mut Command) -> String {
@@ -186,7 +219,20 @@ fn without_idle_breaks(page: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::plain;
+    use super::{cut, found, plain, program};
+
+    #[test]
+    fn a_word_finds_options_of_other_programs_and_pages_in_few_lines() {
+        let program = program();
+        let jobs = found(&program, "threads");
+        assert!(jobs.contains("--jobs"), "{jobs}");
+        assert!(found(&program, "anomal").contains("isobench help anomalies"));
+        // Nearly all options have it.
+        let all = found(&program, "e");
+        assert_eq!(all.lines().count(), 20, "{all}");
+        assert_eq!(found(&program, "xyzzy"), "");
+        assert_eq!(cut("abc de", 5), "abc…");
+    }
 
     #[test]
     fn links_become_their_text() {

@@ -11,12 +11,11 @@ use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, BufReader, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use isobench_comparison::{Failure, Outcome};
-use isobench_pgwire::{ConnectOptions, Connection, Given, process_environment};
 use isobench_replay::{Folder, Options, Recorded, Scope, Tables, read};
 
+use crate::commands::dump::dump;
 use crate::options::{CaptureOptions, CopyOptions, EmbeddedOptions, ScriptsOptions, Unit};
 use crate::output::{self, is_stream, say};
 
@@ -219,49 +218,4 @@ fn tables(wanted: &Wanted<'_>) -> Outcome<Tables> {
         Some(conninfo) => dump(conninfo, wanted.copy.copy_limit).map(Tables::Dump),
         None => Ok(Tables::Captured),
     }
-}
-
-/// Dumps a database that isn't too large.
-fn dump(conninfo: &str, limit: u64) -> Outcome<String> {
-    let wrong = |error: &dyn std::fmt::Display| Failure::setup(format!("--copy-from: {error}"));
-    let given = Given { dbname: Some(conninfo.to_owned()), ..Given::default() };
-    let server = ConnectOptions::resolve(&given, &process_environment).map_err(|error| wrong(&error))?;
-    // pg_dump gets the string as an argument.
-    let alone = ConnectOptions::resolve(&given, &|_| None);
-    let has_password = |server: &ConnectOptions| {
-        server.password.is_some() || server.hosts.iter().any(|host| host.password.is_some())
-    };
-    if alone.is_ok_and(|alone| has_password(&alone)) {
-        return Err(wrong(
-            &"others on this machine could see the password; leave it out, and use PGPASSWORD or the \
-                           password file",
-        ));
-    }
-    let mut connection = Connection::open(&server).map_err(|error| wrong(&error))?;
-    let size = connection.value("SELECT pg_database_size(current_database()) / 1000000");
-    connection.close();
-    let size: u64 = size.map_err(|error| wrong(&error))?.and_then(|size| size.parse().ok()).unwrap_or(0);
-    if size > limit {
-        return Err(Failure::setup(format!(
-            "--copy-from: the database has {size} MB, more than --copy-limit {limit}; raise it, or make a smaller copy \
-             and give that by --setup"
-        )));
-    }
-    say(&format!("copying {} by pg_dump ({size} MB)", server.describe()));
-    let arguments = ["--no-owner", "--no-privileges", "--no-comments", "--inserts", "--rows-per-insert=500"];
-    let session = std::env::var("PGOPTIONS").unwrap_or_default();
-    // What is executed of the dump has backslashes as the SQL standard has them.
-    let settings = "-c default_transaction_read_only=on -c standard_conforming_strings=on";
-    let output = Command::new("pg_dump")
-        .args(arguments)
-        .arg(format!("--dbname={conninfo}"))
-        .env("PGOPTIONS", format!("{session} {settings}"))
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| wrong(&format!("could not run pg_dump: {error}")))?;
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        return Err(wrong(&format!("pg_dump failed: {}", said.trim())));
-    }
-    String::from_utf8(output.stdout).map_err(|error| wrong(&error))
 }

@@ -7,8 +7,8 @@ use clap::{ArgAction, Args, ValueEnum};
 /// Options of `isobench help`.
 #[derive(Debug, Args)]
 pub struct HelpOptions {
-    /// A command (one below another in two words), or a page of the manual, such as levels, anomalies
-    /// or verdict [default: a list of both]
+    /// A command (one below another in two words), a page of the manual, such as levels, anomalies
+    /// or verdict, or a word of options and pages [default: a list of commands and pages]
     #[arg(value_name = "TOPIC")]
     pub topic: Vec<String>,
     /// Print help

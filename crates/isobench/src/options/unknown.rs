@@ -2,6 +2,8 @@
 //!
 //! Not here: the likeness of names (`isobench_suggest`), and the message, which is clap's.
 
+use std::path::Path;
+
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, CommandFactory as _};
@@ -10,7 +12,7 @@ use isobench_suggest::nearest;
 use super::Options;
 
 /// Options of other programs, and those of the same meaning here.
-const ELSEWHERE: [(&str, &str); 13] = [
+const ELSEWHERE: [(&str, &str); 16] = [
     ("duration", "time"),
     ("seconds", "time"),
     ("threads", "jobs"),
@@ -24,12 +26,22 @@ const ELSEWHERE: [(&str, &str); 13] = [
     ("user", "username"),
     ("database", "dbname"),
     ("output", "results"),
+    ("events", "transactions"),
+    ("table-size", "scale"),
+    ("report-interval", "progress"),
 ];
 
 /// Replaces clap's suggestion in an error about an unknown option, which may be far-fetched.
 /// `words` is the command line, with the program's name.
 pub fn suggest(error: &mut clap::Error, words: impl IntoIterator<Item = String>) {
     let words: Vec<String> = words.into_iter().collect();
+    if let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidSubcommand)
+        && let Some(tip) = for_file(given)
+    {
+        error.remove(ContextKind::SuggestedSubcommand);
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(tip)]));
+        return;
+    }
     let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg) else { return };
     if let Some(tip) = tip(error.kind(), given, &words) {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(tip)]));
@@ -43,6 +55,20 @@ pub fn suggest(error: &mut clap::Error, words: impl IntoIterator<Item = String>)
         Some(name) => error.insert(ContextKind::SuggestedArg, ContextValue::String(format!("--{name}"))),
         None => error.remove(ContextKind::SuggestedArg),
     };
+}
+
+/// The commands for a file that stands where a command is expected.
+fn for_file(given: &str) -> Option<String> {
+    let path = Path::new(given);
+    let ending = path.extension().map(|ending| ending.to_string_lossy().to_lowercase());
+    match ending.as_deref() {
+        Some("sql") => {}
+        Some("toml") => return Some(format!("a plan is measured by: isobench compare --plan {given}")),
+        Some("json") => return Some(format!("a result is shown by: isobench report {given}")),
+        _ if path.is_file() => {}
+        _ => return None,
+    }
+    Some(format!("a script is named by -f: isobench compare -f {given}, or isobench run -f {given}"))
 }
 
 /// What pgbench's users mean by an option that pgbench has, and by `-h` alone.
@@ -62,9 +88,13 @@ fn tip(kind: ErrorKind, given: &str, words: &[String]) -> Option<String> {
     (short && command == given).then(|| format!("did you mean isobench run {}?", words[1..].join(" ")))
 }
 
+/// The option of the same meaning as one of another program, by their long names.
+pub fn elsewhere(given: &str) -> Option<&'static str> {
+    ELSEWHERE.iter().find(|(name, _)| *name == given).map(|(_, here)| *here)
+}
+
 fn meant(given: &str, known: &[String]) -> Option<String> {
-    let elsewhere = ELSEWHERE.iter().find(|(name, _)| *name == given).map(|(_, here)| *here);
-    let here = elsewhere.filter(|here| known.iter().any(|name| name == here));
+    let here = elsewhere(given).filter(|here| known.iter().any(|name| name == here));
     here.or_else(|| nearest(given, known.iter().map(String::as_str))).map(str::to_owned)
 }
 

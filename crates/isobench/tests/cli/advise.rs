@@ -461,6 +461,20 @@ fn an_interrupted_search_reports_what_it_has() {
     assert!(!s.file("levels.toml").exists());
 }
 
+/// Tables that take long to make aren't made for every schedule.
+#[test]
+fn tables_are_made_for_a_limited_time() {
+    let Some(s) = scene("tables_are_made_for_a_limited_time") else { return };
+    s.write("slow.sql", &format!("SELECT pg_sleep(0.6);\n{SETUP}"));
+    let line = SCRIPTS.replace("setup.sql", "slow.sql") + " --try 0.1 --no-measure --json out.json";
+    let mut command = s.isobench(&words(&line));
+    // The least limit is 1 s then.
+    let finished = Running::start(command.env("ISOBENCH_PATIENCE", "0.1")).finish().expect(0);
+    assert_eq!(finished.stderr.matches("\ntrying ").count(), 2, "{}", finished.stderr);
+    assert!(s.read("out.json").contains("making the tables for other schedules took 1 s, of at most 1 s"));
+    finished.prints(&["making the tables for other schedules took"]);
+}
+
 /// Options, what to wait for, and whether anything was measured by then.
 type Phase<'p> = (&'p str, &'p dyn Fn(&Scene, &Running), bool);
 

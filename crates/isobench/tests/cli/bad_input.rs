@@ -32,6 +32,10 @@ const REFUSED: &[(&str, &[&str])] = &[
     ("-c 8 -T 10", &["did you mean isobench run -c 8 -T 10?"]),
     ("compare -h", &["-h names the server's host", "try '--help'"]),
     ("compare place.sql", &["place.sql", "a script is named by -f: -f place.sql"]),
+    ("place.sql", &["isobench compare -f place.sql", "isobench run -f place.sql"]),
+    ("mine.toml", &["isobench compare --plan mine.toml"]),
+    ("compare -f notes.md", &["--file: the file \"notes.md\" is no script", "begins like SQL"]),
+    ("run -f notes.md", &["the file \"notes.md\" is no script"]),
     ("advise place.sql", &["a script is named by -f: -f place.sql"]),
     ("advise -f place.sql --copy-from dbname=nosuch", &["--copy-from: it copies", "--setup tables.sql"]),
     ("compare -f place.sql --copy-from dbname=nosuch", &["--copy-from: it copies", "--setup tables.sql"]),
@@ -104,6 +108,7 @@ fn scripts() -> Scene {
     for (name, text) in SCRIPTS {
         scene.write(name, text);
     }
+    scene.write("notes.md", "# Notes\n\nHow we **measure**.\n");
     std::fs::write(scene.file("latin.sql"), b"select 1;\n-- gr\xfc\xdfe\n").expect("a file");
     scene
 }

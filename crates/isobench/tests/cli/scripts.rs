@@ -6,6 +6,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use isobench_testkit::capture::{BASKETS, SHOP, Tape, baskets, done, shop};
 
 use crate::compare::words;
+use crate::support::named::Database;
+use crate::support::program::Running;
 use crate::support::scene::Scene;
 
 const ORDER: &str = "insert-orders-line-update-stock-offer.sql";
@@ -169,4 +171,51 @@ fn a_capture_is_advised_on_and_compared_by_itself() {
     fs::copy(s.file("shop.capture"), s.file("other.capture")).expect("a copy");
     s.run(&words("advise other.capture --setup shop.sql")).expect(1).says(&["\"other.scripts\" isn't empty"]);
     s.assert_clean();
+}
+
+/// The arguments of `pg_dump` are visible to other users of the machine.
+#[test]
+fn a_copy_takes_no_password_that_others_could_see() {
+    let Some(s) = scene("a_copy_takes_no_password_that_others_could_see") else { return };
+    s.write("services", "[mine]\nhost=127.0.0.1\nport=1\n");
+    for conninfo in [
+        "host=127.0.0.1 port=1 password=GeheimQQXX",
+        "host=127.0.0.1 port=1 sslpassword=GeheimQQXX",
+        "postgresql://me:GeheimQQXX@127.0.0.1:1/shop",
+        "postgresql://127.0.0.1:1/shop?pass%77ord=GeheimQQXX",
+        // Only the environment names the file.
+        "service=mine password=GeheimQQXX",
+    ] {
+        for words in [&["scripts", "shop.capture", "-o", "out"][..], &["advise", "shop.capture"]] {
+            let mut command = s.isobench(words);
+            command.args(["--copy-from", conninfo]).env("PGSERVICEFILE", s.file("services"));
+            let finished = Running::start(&mut command).finish().expect(1);
+            let finished = finished.says(&["--copy-from: other users", "PGPASSWORD", "~/.pgpass"]);
+            assert!(!finished.stderr.contains("Geheim"), "{conninfo}: {}", finished.stderr);
+        }
+    }
+    assert!(!s.file("out").exists());
+}
+
+/// A password that no argument shows is used.
+#[test]
+fn a_database_is_copied_with_a_password_of_the_environment_or_a_file() {
+    let test = "a_database_is_copied_with_a_password_of_the_environment_or_a_file";
+    let Some((s, database)) = scene(test).zip(Database::new(test)) else { return };
+    database.connect().execute(SHOP).expect("the shop's tables");
+    let (port, password) = database.tcp();
+    let user = database.value("select current_user");
+    let place = format!("host=127.0.0.1 port={port} dbname={} user={user}", database.name);
+    let lines = place.replace(' ', "\n");
+    s.write("services", &format!("[mine]\n{lines}\npassword={password}\n"));
+    for (folder, conninfo, variables) in [
+        ("one", place, [("PGPASSWORD", password)]),
+        ("two", "service=mine".to_owned(), [("PGSERVICEFILE", s.file("services").display().to_string())]),
+    ] {
+        let mut command = s.isobench(&["scripts", "shop.capture", "--no-check", "-o", folder]);
+        command.args(["--copy-from", &conninfo]).envs(variables);
+        let finished = Running::start(&mut command).finish().expect(0);
+        finished.says(&["copying ", " by pg_dump"]);
+        assert!(s.read(&format!("{folder}/setup.sql")).contains("INSERT INTO stock"));
+    }
 }

@@ -173,6 +173,15 @@ fn help_is_there_without_a_network() {
     scene.run(&["help", "results", "prune"]).expect(0).prints(&["Usage: isobench results prune", "--yes"]);
     scene.run(&["help", "results", "prun"]).expect(1).says(&["there is no help on \"results prun\""]);
     scene.run(&["help", "anomalies"]).expect(0).prints(&["# Anomalies", "lost update"]);
+    // Options, also by the names that other programs have for them.
+    for (word, said) in [
+        ("retry", &["--retry-sqlstate <", "run"][..]),
+        ("threads", &["-j, --jobs <NUM>"]),
+        ("recorded", &["isobench help verdict: ", "--history <FOLDER>"]),
+    ] {
+        let found = scene.run(&["help", word]).expect(0).prints(said);
+        assert!(found.stdout.lines().count() <= 20, "{}", found.stdout);
+    }
     scene.run(&["help", "anomalys"]).expect(1).says(&["there is no help on \"anomalys\"", "anomalies"]);
     scene.run(&["--version", "--verbose"]).expect(0).prints(&["isobench ", "built for:", "fetches:"]);
     let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("a full device");

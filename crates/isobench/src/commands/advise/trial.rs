@@ -1,14 +1,15 @@
 //! Scripts that are tried against each other on tables of isobench's own.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use isobench_advice::Executed;
 use isobench_comparison::interleavings::{Extent, tried, try_interleavings};
 use isobench_comparison::{Condition, Failure, Outcome, Site, Sources, Target, Work};
 use isobench_isolation::history::Mode;
 use isobench_isolation::{Allocation, Level};
+use isobench_limits::LIMITS;
 use isobench_probe::Options;
 use isobench_probe::interleaving::{Found, TryError};
 use isobench_result::numbers::counted;
@@ -18,6 +19,9 @@ use crate::output::say;
 
 /// The budgets for a script of many that is tried with itself.
 const MOST_BUDGETS: u32 = 4;
+
+/// The time for making the tables of all schedules, in budgets of trying.
+const MAKING_BUDGETS: u32 = 3;
 
 /// The limit of a statement of a script that is tried.
 const STEP: Duration = Duration::from_secs(5);
@@ -46,6 +50,8 @@ pub(super) struct Trial<'a> {
     /// Why nothing is tried any more: it was interrupted, or the server is gone. What was found before is
     /// reported.
     pub(super) ended: RefCell<Option<String>>,
+    /// How long the tables have been made so far, for all schedules together.
+    pub(super) making: Cell<Duration>,
     /// The scripts that couldn't be tried when they were last to be, each with the reason.
     pub(super) refused: RefCell<BTreeMap<String, String>>,
 }
@@ -113,18 +119,31 @@ impl Trial<'_> {
         })
     }
 
-    /// Fails if trying has ended early.
+    /// Fails if trying, or the search for changes, has ended early.
     ///
     /// # Errors
     /// It has; why.
     pub(super) fn require_end(&self) -> Outcome {
+        self.note_interrupt();
         self.ended.borrow().clone().map_or(Ok(()), |why| Err(Failure::Incomplete(why)))
+    }
+
+    /// Nothing is tried any more if the user has interrupted.
+    fn note_interrupt(&self) {
+        if self.control.urgency() > Urgency::None {
+            self.ended.replace(Some("interrupted".to_owned()));
+        }
     }
 
     /// Nothing is tried any more.
     fn end(&self, why: String) -> NotTried {
         self.ended.replace(Some(why.clone()));
         NotTried::Other(why)
+    }
+
+    /// How long making the tables may take, for all schedules together. The next schedule isn't tried then.
+    fn most_making(&self) -> Duration {
+        LIMITS.making.max(self.budget * MAKING_BUDGETS)
     }
 
     fn executed(&self, found: Result<Found, NotTried>, combinations: Option<&[Vec<String>]>) -> Executed {
@@ -168,11 +187,17 @@ impl Trial<'_> {
         combinations: Option<&[Vec<String>]>,
         allocation: &Allocation,
     ) -> Outcome<Result<Found, NotTried>> {
-        if self.control.urgency() > Urgency::None {
-            self.ended.replace(Some("interrupted".to_owned()));
-        }
+        self.note_interrupt();
         if let Some(why) = self.ended.borrow().clone() {
             return Ok(Err(NotTried::Other(why)));
+        }
+        let (making, limit) = (self.making.get(), self.most_making());
+        if making >= limit {
+            return Ok(Err(NotTried::Other(format!(
+                "making the tables for other schedules took {:.0} s, of at most {:.0} s; a longer --try permits more",
+                making.as_secs_f64(),
+                limit.as_secs_f64()
+            ))));
         }
         let scripts = self.meeting(combinations);
         let meeting: Vec<&str> = scripts.iter().copied().collect();
@@ -180,7 +205,9 @@ impl Trial<'_> {
         say(&format!("trying {meeting} at {}", allocation_of(&scripts, allocation)));
         let work = self.work.with_sources(sources.clone());
         // They were made once, so the server is gone, or has changed.
+        let began = Instant::now();
         let made = self.target.make_anew(self.site).and_then(|()| work.tables.make(self.site).map(drop));
+        self.making.set(making + began.elapsed());
         if let Err(failure) = made {
             return Ok(Err(self.end(failure.to_string())));
         }

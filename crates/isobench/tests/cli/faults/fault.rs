@@ -163,7 +163,7 @@ pub const FAULTS: &[Fault] = &[
     },
     Fault {
         title: "Ctrl-C",
-        text: "One SIGINT. Clients finish what they are doing, for up to ten seconds; what was measured is reported.",
+        text: "One SIGINT. Clients finish what they are doing, for up to three seconds; what was measured is reported.",
         what: What::Interrupt,
         ends: &[
             (Run, "15 s"),

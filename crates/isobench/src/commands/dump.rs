@@ -1,0 +1,58 @@
+//! A dump of a database by `pg_dump`, for tables of isobench's own.
+//!
+//! Not here: how a dump becomes tables (`isobench_comparison`), and what else a capture needs (`scripts`).
+
+use std::process::{Command, Stdio};
+
+use isobench_comparison::{Failure, Outcome};
+use isobench_pgwire::{ConnectOptions, Connection, Given, holds_secret, process_environment};
+
+use crate::output::say;
+
+/// What `pg_dump` is asked for.
+const ARGUMENTS: [&str; 5] =
+    ["--no-owner", "--no-privileges", "--no-comments", "--inserts", "--rows-per-insert=500"];
+
+/// The settings of its session. What is executed of the dump has backslashes as the SQL standard has them.
+const SETTINGS: &str = "-c default_transaction_read_only=on -c standard_conforming_strings=on";
+
+/// Dumps the database of `--copy-from`, which has no more megabytes than the limit.
+///
+/// # Errors
+/// The connection string is wrong or has a password, the database is too large, or `pg_dump` fails.
+pub fn dump(conninfo: &str, limit: u64) -> Outcome<String> {
+    let wrong = |error: &dyn std::fmt::Display| Failure::setup(format!("--copy-from: {error}"));
+    // pg_dump gets the string as an argument.
+    if holds_secret(conninfo) {
+        return Err(wrong(
+            &"other users of this machine can read the password among the arguments of pg_dump; leave it out, and use \
+              PGPASSWORD, the password file (~/.pgpass) or a service file",
+        ));
+    }
+    let given = Given { dbname: Some(conninfo.to_owned()), ..Given::default() };
+    let server = ConnectOptions::resolve(&given, &process_environment).map_err(|error| wrong(&error))?;
+    let mut connection = Connection::open(&server).map_err(|error| wrong(&error))?;
+    let size = connection.value("SELECT pg_database_size(current_database()) / 1000000");
+    connection.close();
+    let size: u64 = size.map_err(|error| wrong(&error))?.and_then(|size| size.parse().ok()).unwrap_or(0);
+    if size > limit {
+        return Err(wrong(&format!(
+            "the database has {size} MB, more than --copy-limit {limit}; raise it, or make a smaller copy and give that \
+             by --setup"
+        )));
+    }
+    say(&format!("copying {} by pg_dump ({size} MB)", server.describe()));
+    let session = std::env::var("PGOPTIONS").unwrap_or_default();
+    let output = Command::new("pg_dump")
+        .args(ARGUMENTS)
+        .arg(format!("--dbname={conninfo}"))
+        .env("PGOPTIONS", format!("{session} {SETTINGS}"))
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| wrong(&format!("could not run pg_dump: {error}")))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(wrong(&format!("pg_dump failed: {}", said.trim())));
+    }
+    String::from_utf8(output.stdout).map_err(|error| wrong(&error))
+}
