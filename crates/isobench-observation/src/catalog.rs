@@ -140,6 +140,13 @@ impl Catalog {
         }
     }
 
+    /// True if equal values of a column are the same: not so of numbers like 1.0 and 1.00, of texts whose letters' case
+    /// doesn't count, and of other types.
+    pub(crate) fn equal_is_same(&self, relation: RelationId, column: &str) -> bool {
+        let relation = &self.relations[relation];
+        is_system_column(column) || relation.column(column).is_some_and(|at| relation.columns[at].exact)
+    }
+
     /// True if the system's own functions, operators and types can't be hidden by users' ones.
     pub(crate) fn system_first(&self) -> bool {
         self.search_path
@@ -238,7 +245,8 @@ impl Catalog {
         relation: RelationId,
         columns: Option<&BTreeSet<String>>,
     ) -> BTreeSet<RelationId> {
-        let mut found = BTreeSet::new();
+        // A table may be found again by another key, which changes more of it.
+        let mut found: BTreeSet<(RelationId, Option<BTreeSet<String>>)> = BTreeSet::new();
         let mut queue = vec![(self.root(relation), columns.cloned())];
         while let Some((target, columns)) = queue.pop() {
             for key in &self.foreign_keys {
@@ -250,14 +258,17 @@ impl Catalog {
                     }
                     Some(_) => OnChange::Nothing,
                 };
-                if referenced != target || action == OnChange::Nothing || !found.insert(referencing) {
+                if referenced != target || action == OnChange::Nothing {
                     continue;
                 }
                 let deletes = columns.is_none() && action == OnChange::Cascade;
-                queue.push((referencing, (!deletes).then(|| key.columns.iter().cloned().collect())));
+                let changed = (referencing, (!deletes).then(|| key.columns.iter().cloned().collect()));
+                if found.insert(changed.clone()) {
+                    queue.push(changed);
+                }
             }
         }
-        found
+        found.into_iter().map(|(table, _)| table).collect()
     }
 
     /// The tables of a foreign key: the one that it refers to, and the one that has it.

@@ -931,7 +931,10 @@ impl Walk<'_> {
         let to = self.flows.nodes.len();
         if node.writes {
             // Of which statement's row a column is as it was.
-            let tests = passage.tests.iter().filter(|_| passage.conditional && node.row.is_some());
+            let tests = passage.tests.iter().filter(|(_, column)| {
+                let same = self.catalog.equal_is_same(column.table, &column.name);
+                passage.conditional && node.row.is_some() && same
+            });
             let tested: Vec<(usize, ColumnName)> = tests
                 .flat_map(|(slot, column)| {
                     let as_read = self.values.get(slot).filter(|sources| sources.len() == 1);

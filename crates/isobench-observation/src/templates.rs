@@ -344,8 +344,9 @@ impl Read {
             self.accesses = Err("isobench doesn't know the names of its result's columns".to_owned());
         }
         let accesses = self.accesses.as_deref().unwrap_or_default();
+        let is_same = |column: &&ColumnName| catalog.equal_is_same(column.table, &column.name);
         let known = |given: Given| Stored {
-            known: equal_to(given.column.as_ref(), accesses),
+            known: equal_to(given.column.as_ref().filter(is_same), accesses),
             name: given.name,
             column: given.column,
         };
@@ -435,7 +436,7 @@ fn touched(read: &mut [Vec<Vec<Read>>]) -> BTreeSet<RelationId> {
 /// Looks at the code behind statements that aren't understood.
 fn look_behind(read: &mut [Vec<Vec<Read>>], catalog: &Catalog, all: &BTreeSet<RelationId>) {
     for statement in read.iter_mut().flatten().flatten().filter(|one| one.accesses.is_err()) {
-        let hides = catalog.hidden.behind(&statement.text, catalog);
+        let mut hides = catalog.hidden.behind(&statement.text, catalog);
         let named = (0..catalog.relations.len())
             .filter(|id| hides.words.contains(&catalog.relations[*id].name.to_lowercase()))
             .filter(|id| catalog.relations[*id].kind != RelationKind::System);
@@ -443,6 +444,9 @@ fn look_behind(read: &mut [Vec<Vec<Read>>], catalog: &Catalog, all: &BTreeSet<Re
         if hides.wild {
             statement.behind.extend(all);
         }
+        // A row that a trigger keeps as it is was read as it is.
+        let keeps = |table: &RelationId| catalog.triggers(*table).before_row.update;
+        hides.looks |= hides.upserts && statement.behind.iter().any(keeps);
         statement.hides = Some(hides);
     }
 }

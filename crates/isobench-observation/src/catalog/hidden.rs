@@ -39,6 +39,8 @@ pub(crate) struct Hides {
     pub(crate) inserts: bool,
     /// It may delete rows.
     pub(crate) deletes: bool,
+    /// It may change a row that is in the way of a new one.
+    pub(crate) upserts: bool,
     /// The columns that it may give other values.
     pub(crate) assigned: BTreeSet<String>,
     /// All words.
@@ -159,6 +161,14 @@ impl Hidden {
                 "exception" if word_before != "raise" => hides.looks = true,
                 "set" | "lock" | "prepare" | "listen" if begins => hides.looks = true,
                 "insert" => hides.inserts = true,
+                "conflict" if word_before == "on" => {
+                    let rest = tokens[place..].iter().take_while(|token| ***token != Token::SemiColon);
+                    let rest: Vec<String> = rest.filter_map(|token| lower(token)).collect();
+                    let updates = rest.iter().position(|word| word == "update");
+                    hides.upserts |= updates.is_some();
+                    // A row that its condition keeps is read as it is, which serializable doesn't watch.
+                    hides.looks |= updates.is_some_and(|at| rest[at..].iter().any(|word| word == "where"));
+                }
                 "merge" => (hides.inserts, hides.deletes) = (true, true),
                 "delete" => hides.deletes = true,
                 // Of a prepared statement the text isn't here.

@@ -131,7 +131,10 @@ SELECT n.nspname, c.relname, a.attname,
            SELECT FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database()
            AND pg_catalog.concat(d.datctype, ' ', pg_catalog.to_jsonb(d) ->> 'daticulocale', ' ',
                                  pg_catalog.to_jsonb(d) ->> 'datlocale') ~* '(^| )(tr|az|lt)'),
-       a.attnum
+       a.attnum,
+       a.atttypid IN (16, 17, 18, 19, 20, 21, 23, 26, 1082, 1083, 1114, 1184, 2950)
+       OR a.atttypid IN (25, 1043) AND l.collisdeterministic OR a.atttypid = 1700 AND a.atttypmod >= 0
+       OR t.typtype = 'e'
 FROM pg_catalog.pg_class c
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid
@@ -471,7 +474,8 @@ impl Catalog {
                 let name = text(&row, 2);
                 let (fresh, plain_case) = (truth(&row, 6), truth(&row, 7));
                 let number = i32::try_from(number(&row, 8)).unwrap_or(0);
-                let column = Column { number, name, kind, generated, not_null, plain_case, fresh };
+                let exact = truth(&row, 9);
+                let column = Column { number, name, kind, generated, not_null, plain_case, fresh, exact };
                 catalog.relations[id].columns.push(column);
             }
         }

@@ -133,6 +133,8 @@ pub struct Column {
     pub plain_case: bool,
     /// True if its default gives each row a value of its own: a sequence's next, or a random UUID.
     pub fresh: bool,
+    /// True if equal values are the same, as far as anybody can see.
+    pub exact: bool,
 }
 
 /// True for the columns by which any table shows which version of a row there is (manual, "System

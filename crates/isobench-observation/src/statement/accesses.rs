@@ -419,10 +419,12 @@ impl Accesses<'_, '_> {
         let before = self.found.len();
         self.unique(table, values, None);
         let relation = &self.catalog.relations[table];
+        let triggers = self.catalog.triggers(table);
         let fresh: BTreeSet<String> = relation
             .columns
             .iter()
             .filter(|column| column.fresh && !given.contains(&column.name))
+            .filter(|column| !triggers.before_row.insert && !triggers.on_insert.contains(&column.name))
             .map(|column| column.name.clone())
             .collect();
         let fresh_value = |access: &Access| match &access.reads {
@@ -707,6 +709,7 @@ mod tests {
             generated: false,
             not_null: true,
             plain_case: false,
+            exact: true,
             fresh: false,
         };
         Relation {

@@ -30,6 +30,8 @@ pub(crate) struct AdvisoryLock {
     pub variables: Vec<Slot>,
     /// How strong it is, as a row lock.
     pub strength: Strength,
+    /// Its number is made of the texts of the variables, rather than their numbers.
+    pub of_texts: bool,
 }
 
 impl Examiner<'_> {
@@ -71,7 +73,9 @@ impl Examiner<'_> {
             texts.push(text);
             variables.extend(own);
         }
-        Some(AdvisoryLock { key: texts.join(", "), variables, strength })
+        let key = texts.join(", ");
+        let of_texts = key.contains(|letter: char| letter == '(' || letter == ':' || letter == '\'');
+        Some(AdvisoryLock { key, variables, strength, of_texts })
     }
 }
 

@@ -56,6 +56,10 @@ impl Variables {
                 }
             }
         }
+        for lock in read.iter().flatten().flatten().flat_map(|statement| &statement.locks) {
+            let of = if lock.of_texts { TEXT } else { INTEGER };
+            lock.variables.iter().for_each(|slot| variables.stands_in(*slot, of));
+        }
         for (script, commands) in scripts.iter().zip(read) {
             for (command, statements) in script.commands.iter().zip(commands) {
                 let Some((prefix, statements)) = given(&command.kind, statements) else { continue };
@@ -133,6 +137,10 @@ impl Variables {
         self.types.entry(self.root(slot)).or_default().insert(of.to_owned());
     }
 
+    fn has_several_types(&self, slot: Slot) -> bool {
+        self.types.get(&self.root(slot)).is_some_and(|types| types.len() > 1)
+    }
+
     /// The value in a column of a type: the variable itself, another one for this type, or `None` if it is unknown.
     fn settled(&self, known: &Known, of: &str) -> Option<Known> {
         let slots = slots(known);
@@ -146,8 +154,7 @@ impl Variables {
         if of == INTEGER && !slots.iter().all(|slot| self.is_integer(*slot)) {
             return None;
         }
-        let several = |slot: &Slot| self.types.get(&self.root(*slot)).is_some_and(|types| types.len() > 1);
-        if of == INTEGER || !slots.iter().any(several) {
+        if of == INTEGER || !slots.iter().any(|slot| self.has_several_types(*slot)) {
             return Some(known.clone());
         }
         Some(match known {
@@ -177,7 +184,11 @@ impl Variables {
         for statement in read.iter_mut().flatten().flatten() {
             let accesses = statement.accesses.iter_mut().flatten().chain(&mut statement.but_for_triggers);
             accesses.for_each(|access| self.settle(access, catalog));
-            statement.locks.retain(|lock| !self.may_be_null(&lock.variables));
+            // Rows whose keys are equal may have locks of other texts.
+            let is_one = |slot: &Slot| self.is_integer(*slot) || !self.has_several_types(*slot);
+            statement
+                .locks
+                .retain(|lock| !self.may_be_null(&lock.variables) && lock.variables.iter().all(is_one));
             for stored in statement.gives.iter_mut().flatten() {
                 let Some(column) = &stored.column else { continue };
                 let of = type_of(catalog, column.table, &column.name);
@@ -197,6 +208,9 @@ fn given<'c>(command: &'c CommandKind, statements: &'c [Read]) -> Option<(&'c st
     }
 }
 
+/// Columns of texts, of which equal ones are the same.
+const TEXT: &str = "text";
+
 /// Columns of integers, of which all types have the same values.
 const INTEGER: &str = "integer";
 
@@ -208,7 +222,7 @@ fn type_of(catalog: &Catalog, table: RelationId, column: &str) -> String {
     let known = match kind {
         Some(ColumnType::Integer) => INTEGER,
         Some(ColumnType::Boolean) => "boolean",
-        Some(ColumnType::Text) => "text",
+        Some(ColumnType::Text) => TEXT,
         Some(ColumnType::Uuid) => "uuid",
         Some(ColumnType::Decimal) => "numeric",
         Some(ColumnType::Date) => "date",

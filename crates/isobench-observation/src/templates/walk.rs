@@ -31,6 +31,20 @@ pub(super) struct Walk<'a> {
     pub(super) skipped: BTreeSet<usize>,
 }
 
+/// What is known of an access, but for itself.
+#[derive(Clone, Copy, Default)]
+pub(super) struct How {
+    /// It certainly finds a row.
+    pub(super) found: bool,
+    /// It may look for its row before its statement waits for another one.
+    pub(super) early: bool,
+}
+
+/// True for what waits for rows that others have locked.
+fn may_wait(deed: Deed) -> bool {
+    !matches!(deed, Deed::Read | Deed::Refer | Deed::Vacant)
+}
+
 impl Walk<'_> {
     /// The script's program; `None` if there are too many ways. Adds to [`Templates::stands_for`].
     pub(super) fn program(&self, stands_for: &mut BTreeMap<String, BTreeSet<String>>) -> Option<Program> {
@@ -73,7 +87,8 @@ impl Walk<'_> {
         for read in self.commands.iter().flatten() {
             let hidden = hidden_checks(read, self.catalog);
             let accesses = read.accesses.iter().flatten().chain(&hidden);
-            let ways = accesses.flat_map(|access| self.access(Way::default(), access, false, &read.at));
+            let ways =
+                accesses.flat_map(|access| self.access(Way::default(), access, How::default(), &read.at));
             let newest = ways.flat_map(|way| way.operations).filter(|one| one.newest);
             for operation in newest.chain(read.unguarded.operations(&read.at, 1)) {
                 if !found.contains(&operation) {
@@ -329,10 +344,11 @@ impl Walk<'_> {
                         way.lock(lock, self.symbols, &read.at);
                     }
                 }
+                let waits = accesses.iter().filter(|access| may_wait(access.deed)).count();
                 for access in &accesses {
-                    let found = read.finds && access.in_result;
-                    ways =
-                        ways.into_iter().flat_map(|way| self.access(way, access, found, &read.at)).collect();
+                    // Where it waits more than once, a row may be looked for before it waits for another one.
+                    let how = How { found: read.finds && access.in_result, early: waits > 1 };
+                    ways = ways.into_iter().flat_map(|way| self.access(way, access, how, &read.at)).collect();
                     if ways.len() > 4 * MOST_BRANCHES {
                         return None;
                     }
@@ -346,9 +362,9 @@ impl Walk<'_> {
         Some(ways)
     }
 
-    /// The ways that an access can take; `found` if it certainly finds a row.
+    /// The ways that an access can take.
     #[expect(clippy::too_many_lines, reason = "a table: each kind of access with its operations")]
-    pub(super) fn access(&self, way: Way, access: &Access, found: bool, at: &str) -> Vec<Way> {
+    pub(super) fn access(&self, way: Way, access: &Access, how: How, at: &str) -> Vec<Way> {
         let mut way = way;
         // Only plain reads have any, which are one operation.
         way.idle.push((way.operations.len(), access.idle.clone()));
@@ -388,7 +404,7 @@ impl Walk<'_> {
         };
         let (statement, later) = (way.statement, way.statement + 1);
         let guarded = conditions.iter().any(|column| !key_names.contains(&column.as_str()));
-        let may_be_absent = !found
+        let may_be_absent = !how.found
             && (guarded
                 || !access.certain
                 || self.changing.0.contains(&access.table)
@@ -442,11 +458,12 @@ impl Walk<'_> {
                 return vec![way.checked(Operation { newest, statement: later, ..any }, access.deferrable)];
             }
             Deed::Vacant => {
-                if !self.freed.has(access.table, &access.reads) {
-                    return vec![way];
-                }
                 let vacant = operation(Kind::Vacant, &[], known(), access.reads.clone(), Columns::NONE);
                 let vacant = Operation { newest: true, statement: later, ..vacant };
+                if !self.freed.has(access.table, &access.reads) {
+                    way.vacant.push((way.operations.len(), vacant));
+                    return vec![way];
+                }
                 return vec![way.checked(vacant, access.deferrable)];
             }
             Deed::Cascade => {
@@ -495,6 +512,9 @@ impl Walk<'_> {
                 let mut inserted = way.clone();
                 inserted.name.push(format!("row of line {} is new", line(at)));
                 way.name.push(format!("row of line {} is there", line(at)));
+                if how.early && access.deed == Deed::InsertOrRead {
+                    way = way.with([Operation { statement, ..other.clone() }]);
+                }
                 return [inserted.with([insert]), way.with([other])]
                     .into_iter()
                     .chain(kept)
@@ -517,6 +537,7 @@ impl Walk<'_> {
         let required: Vec<(String, Term)> = required
             .map(|(column, known)| (column.clone(), way.term(known, self.symbols)))
             .filter(|(column, _)| !key_names.contains(&column.as_str()))
+            .filter(|(column, _)| self.catalog.equal_is_same(access.table, column))
             .collect();
         let (mut found, missed) = (single(kind), absent());
         let mut without = way.clone();
@@ -531,7 +552,7 @@ impl Walk<'_> {
             let versioned = tested.iter().filter_map(of_version).min();
             way.read_then(&mut found, &tested, versioned);
         }
-        if self.replaced.0.contains(&access.table) {
+        if how.early || self.replaced.0.contains(&access.table) {
             // It may have waited for a row that is gone, when another one has the key.
             without = without.with([Operation { statement, ..missed.clone() }]);
         }

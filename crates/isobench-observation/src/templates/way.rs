@@ -43,6 +43,9 @@ pub(super) struct Way {
     pub(super) idle: Vec<(usize, BTreeSet<String>)>,
     /// Statements whose reads count at another one, with that.
     pub(super) moved: Vec<[String; 2]>,
+    /// Checks that no row had certain values, which count only if the row that passed them is taken back, each with
+    /// the number of operations before it: a row that stays keeps others out.
+    pub(super) vacant: Vec<(usize, Operation)>,
     /// The variables to which its transaction gave what it read.
     pub(super) given: BTreeSet<Slot>,
     /// Its transaction does something that no end of it takes back, such as NOTIFY.
@@ -81,6 +84,7 @@ impl Way {
             shows,
             idle,
             moved,
+            vacant,
             given,
             tells,
         } = self;
@@ -90,7 +94,7 @@ impl Way {
                 == (&other.values, &other.distinct, &other.lower, &other.times)
             && (operations, columns, ended) == (&other.operations, &other.columns, &other.ended)
             && (at_commit, savepoints) == (&other.at_commit, &other.savepoints)
-            && (idle, moved, given) == (&other.idle, &other.moved, &other.given)
+            && (idle, moved, given, vacant) == (&other.idle, &other.moved, &other.given, &other.vacant)
     }
 
     /// The way on which a statement inserts nothing.
@@ -142,8 +146,7 @@ impl Way {
                 let place = self.savepoints.iter().rposition(|(own, _)| own == name);
                 let from = place.map_or(0, |place| self.savepoints[place].1);
                 self.count_idle();
-                let undone = self.operations.split_off(from);
-                self.operations.extend(undone.into_iter().filter_map(rolled_back));
+                self.undo(from);
                 // Later ones are gone, and this one stays.
                 self.savepoints.truncate(place.map_or(0, |place| place + 1));
             }
@@ -153,6 +156,14 @@ impl Way {
                 }
             }
         }
+    }
+
+    /// Takes back what was done from a place on: it counts as read, and locks nothing.
+    fn undo(&mut self, from: usize) {
+        let undone = self.operations.split_off(from);
+        let first = self.vacant.iter().position(|(place, _)| *place >= from).unwrap_or(self.vacant.len());
+        let checks = self.vacant.split_off(first).into_iter().map(|(_, check)| check);
+        self.operations.extend(undone.into_iter().chain(checks).filter_map(rolled_back));
     }
 
     /// Notes that a value is that of a column of the row that a statement read by its key.
@@ -323,7 +334,9 @@ pub(super) fn named(name: &str, times: usize) -> String {
 /// What an operation that was rolled back leaves: what it read. `None` if that is nothing.
 pub(super) fn rolled_back(operation: Operation) -> Option<Operation> {
     let kind = match operation.kind {
+        // That there was no such row is a check of its own.
         Kind::Insert => return None,
+        Kind::Vacant => Kind::Search,
         Kind::Lock(_) | Kind::Update | Kind::Delete if operation.key.is_empty() => Kind::Search,
         Kind::Lock(_) | Kind::Update | Kind::Delete => Kind::Read,
         kind => kind,

@@ -245,6 +245,7 @@ fn read_relation(fields: &[&str]) -> Relation {
             generated: false,
             not_null,
             plain_case: kind == ColumnType::Text,
+            exact: true,
             fresh: false,
         }
     };
