@@ -172,6 +172,12 @@ impl Judge {
         }
     }
 
+    /// True if a serial order gives this answer, but for what says nothing.
+    pub(crate) fn is_usual(&self, command: usize, answer: &Answer) -> bool {
+        let own = (command, answer.exit, self.answers.canonical(self.alias[command], answer));
+        self.keys.iter().any(|key| key.answers.contains(&own))
+    }
+
     /// The first command with the same text.
     pub(crate) fn alias(&self, command: usize) -> usize {
         self.alias[command]

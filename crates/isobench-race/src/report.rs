@@ -156,6 +156,8 @@ pub struct AnswerReport {
     pub output: String,
     /// The end of its standard error in one line, if it failed.
     pub errors: String,
+    /// A serial order answers so, but for ids, times and the like.
+    pub usual: bool,
     /// Its answers in serial orders, each once.
     pub serial: Vec<String>,
 }

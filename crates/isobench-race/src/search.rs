@@ -151,7 +151,9 @@ pub(crate) fn search(
             let again = performer.run(&shown.outcome.schedule, 0);
             let same = again.and_then(|outcome| {
                 let (verdict, _) = judge.judge(&outcome, performer)?;
-                Ok(verdict == group.0 && judge.wrong(performer.contents(), &outcome).0 == group.1)
+                let same = verdict != Verdict::WrongState
+                    || judge.wrong(performer.contents(), &outcome).0 == group.1;
+                Ok(verdict == group.0 && same)
             });
             same.unwrap_or_else(|error| {
                 problem = Some(error);
@@ -174,9 +176,10 @@ fn group(
     verdict: Verdict,
     why: &str,
 ) -> Group {
-    let wrong = judge.wrong(contents, outcome).0;
-    let why = if verdict == Verdict::WrongState { String::new() } else { why.to_owned() };
-    (verdict, wrong, why)
+    match verdict {
+        Verdict::WrongState => (verdict, judge.wrong(contents, outcome).0, String::new()),
+        _ => (verdict, Vec::new(), why.to_owned()),
+    }
 }
 
 fn finding(
@@ -188,7 +191,11 @@ fn finding(
 ) -> Finding {
     let Shown { outcome, why, first, times } = shown;
     let (wrong, nearest) = judge.wrong(contents, &outcome);
-    let differences = differences(judge, contents, &outcome, &wrong, nearest);
+    // Where a command failed as if it had not been, a serial order of all is no measure.
+    let differences = match verdict {
+        Verdict::WrongState | Verdict::Partial => differences(judge, contents, &outcome, &wrong, nearest),
+        _ => Vec::new(),
+    };
     let order = judge.serial.get(nearest).map(|(order, _)| order_name(order)).unwrap_or_default();
     Finding {
         verdict,
@@ -251,6 +258,7 @@ fn answers(judge: &Judge, outcome: &Outcome) -> Vec<AnswerReport> {
             command: name(*command).to_string(),
             status: answer.status(),
             output: cut(answer.shown()),
+            usual: judge.is_usual(*command, answer),
             errors: if answer.failed() { cut(errors.trim().to_owned()) } else { String::new() },
             serial,
         }

@@ -216,13 +216,21 @@ fn tables(wanted: &Wanted<'_>) -> Outcome<Tables> {
         return Ok(Tables::Setup(text));
     }
     match &wanted.copy.copy_from {
-        Some(conninfo) => dump(conninfo, wanted.copy.copy_limit).map(Tables::Dump),
+        Some(conninfo) => {
+            let limit = wanted.copy.copy_limit;
+            let remedy =
+                format!("--copy-limit {limit}; raise it, or make a smaller copy and give that by --setup");
+            dump(conninfo, limit, &remedy).map(Tables::Dump)
+        }
         None => Ok(Tables::Captured),
     }
 }
 
-/// Dumps a database that isn't too large.
-fn dump(conninfo: &str, limit: u64) -> Outcome<String> {
+/// Dumps a database that isn't larger than `limit` MB; `remedy` begins with the option for that.
+///
+/// # Errors
+/// The server is missing, there is no `pg_dump`, or the database is too large.
+pub(super) fn dump(conninfo: &str, limit: u64, remedy: &str) -> Outcome<String> {
     let wrong = |error: &dyn std::fmt::Display| Failure::setup(format!("--copy-from: {error}"));
     let given = Given { dbname: Some(conninfo.to_owned()), ..Given::default() };
     let server = ConnectOptions::resolve(&given, &process_environment).map_err(|error| wrong(&error))?;
@@ -242,10 +250,7 @@ fn dump(conninfo: &str, limit: u64) -> Outcome<String> {
     connection.close();
     let size: u64 = size.map_err(|error| wrong(&error))?.and_then(|size| size.parse().ok()).unwrap_or(0);
     if size > limit {
-        return Err(Failure::setup(format!(
-            "--copy-from: the database has {size} MB, more than --copy-limit {limit}; raise it, or make a smaller copy \
-             and give that by --setup"
-        )));
+        return Err(Failure::setup(format!("--copy-from: the database has {size} MB, more than {remedy}")));
     }
     say(&format!("copying {} by pg_dump ({size} MB)", server.describe()));
     let arguments = ["--no-owner", "--no-privileges", "--no-comments", "--inserts", "--rows-per-insert=500"];
