@@ -9,6 +9,8 @@
 mod catalog;
 
 use std::collections::HashMap;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use isobench_pgwire::{ConnectOptions, Connection};
 
@@ -21,6 +23,12 @@ pub(crate) type Row = Vec<Option<String>>;
 
 /// The most rows of a table that is filled again as a whole.
 const SMALL: usize = 5000;
+
+/// The time that a session of the server needs to end.
+const ENDING: Duration = Duration::from_millis(500);
+
+/// The pause between two looks.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// The distance between the ids of two runs of the same order.
 pub(crate) const AHEAD: i64 = 1000;
@@ -85,11 +93,15 @@ impl Ground {
             "SELECT string_agg('prepared transaction ' || gid, ', ') FROM pg_prepared_xacts \
              WHERE database = current_database()",
         )?;
-        let who = prepared.or(self.strangers(&[])?);
-        match who {
-            Some(who) => Err(RaceError::InUse { database: self.database.clone(), who }),
-            None => Ok(self),
+        let mut who = prepared;
+        // A session that has just ended is listed for a moment.
+        let end = Instant::now() + ENDING;
+        while who.is_none() {
+            let Some(strangers) = self.strangers(&[])? else { return Ok(self) };
+            who = (Instant::now() > end).then_some(strangers);
+            thread::sleep(LOOK);
         }
+        Err(RaceError::InUse { database: self.database.clone(), who: who.unwrap_or_default() })
     }
 
     /// Other sessions of the database than those of these processes of the server.

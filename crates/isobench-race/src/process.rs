@@ -3,6 +3,7 @@
 //! Not here: what comes of it (`stage`).
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::io::Read;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -12,10 +13,13 @@ use std::time::Duration;
 
 use procfs::net::TcpNetEntry;
 use procfs::process::FDTarget;
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use crate::RaceError;
 use crate::answer::{Answer, CURL_FORMAT};
+
+/// The variable that has a command's name.
+pub(crate) const MARK: &str = "ISOBENCH_COMMAND";
 
 /// The most bytes of an output that are kept.
 const LONGEST_OUTPUT: u64 = 1 << 20;
@@ -113,6 +117,24 @@ pub(crate) fn signal(group: u32, signal: Signal) {
     }
 }
 
+/// Ends processes that commands left behind in their groups. Each has the mark of a command, so that no
+/// other process is meant that has got the number of a group meanwhile.
+pub(crate) fn end_left_behind(groups: &[u32]) {
+    let Ok(processes) = procfs::process::all_processes() else { return };
+    for process in processes.flatten() {
+        let group = process.stat().ok().and_then(|stat| u32::try_from(stat.pgrp).ok());
+        let is_one = group.is_some_and(|group| groups.contains(&group));
+        let is_marked = || process.environ().is_ok_and(|variables| variables.contains_key(OsStr::new(MARK)));
+        if is_one
+            && is_marked()
+            && let Some(pid) = Pid::from_raw(process.pid)
+        {
+            // It may have ended already.
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    }
+}
+
 /// Ends a process that was started here, with its group: it has some time to end by itself.
 pub(crate) fn end(child: &mut Child, patience: Duration) {
     signal(child.id(), Signal::TERM);
@@ -178,9 +200,21 @@ mod tests {
     #[test]
     fn a_process_left_behind_is_not_waited_for() {
         let (sender, receiver) = channel();
-        let ended = move |answer| sender.send(answer).expect("received");
-        let group = start("sleep 30 & exit 0", &Environment::default(), ended).expect("started");
-        assert_eq!(receiver.recv_timeout(Duration::from_secs(10)).expect("an answer").exit, 0);
-        signal(group, Signal::KILL);
+        let ended = move |answer: Answer| sender.send(answer).expect("received");
+        let mark = (MARK.to_owned(), "A".to_owned());
+        let environment = Environment { set: vec![mark], unset: Vec::new() };
+        let group = start("sleep 30 & echo $!; exit 0", &environment, ended).expect("started");
+        let answer = receiver.recv_timeout(Duration::from_secs(10)).expect("an answer");
+        assert_eq!(answer.exit, 0);
+        let is_there = || {
+            let stats = procfs::process::all_processes().expect("processes").flatten();
+            let mut groups = stats.filter_map(|process| process.stat().ok()).filter(|stat| stat.state != 'Z');
+            groups.any(|stat| u32::try_from(stat.pgrp) == Ok(group))
+        };
+        assert!(is_there(), "it is in the command's group");
+        end_left_behind(&[group]);
+        while is_there() {
+            thread::sleep(Duration::from_millis(5));
+        }
     }
 }

@@ -93,13 +93,15 @@ impl Stage<'_> {
         let mut run = Run { stage: self, ground, schedule, answers, troubles: BTreeSet::new() };
         let performed = run.turns();
         let (answers, troubles) = (Arc::clone(&run.answers), run.troubles.clone());
+        // While what the commands left behind still runs.
+        let relayed = self.require_relayed(ground);
         self.clear();
         performed?;
+        relayed?;
         let answers = answers.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
         let took = began.elapsed();
         let changes = ground.changes()?;
         let violated = ground.violated(self.conditions)?;
-        self.require_relayed(ground)?;
         let state = self.gate.lock();
         let pauses = state.actors.iter().enumerate().map(|(command, actor)| (command, actor.pause)).collect();
         Ok(Outcome {
@@ -116,10 +118,11 @@ impl Stage<'_> {
 
     /// Ends what is left of the commands: processes are killed, and statements that are held pass.
     fn clear(&self) {
-        let groups = self.gate.groups();
-        for (group, _) in &groups {
-            process::signal(*group, Signal::KILL);
+        for (group, _) in self.gate.groups() {
+            process::signal(group, Signal::KILL);
         }
+        let groups: Vec<u32> = self.gate.lock().actors.iter().filter_map(|actor| actor.group).collect();
+        process::end_left_behind(&groups);
         self.gate.lock().release();
         let wait = |limit: Duration, over: &dyn Fn(&State) -> bool| {
             let end = Instant::now() + limit;
@@ -212,7 +215,7 @@ impl Run<'_, '_> {
                 continue;
             }
             let mut environment = self.stage.environment.clone();
-            environment.set.push(("ISOBENCH_COMMAND".to_owned(), name(command).to_string()));
+            environment.set.push((process::MARK.to_owned(), name(command).to_string()));
             environment.set.push(("TRACEPARENT".to_owned(), traceparent(command)));
             let (gate, answers) = (Arc::clone(&self.stage.gate), Arc::clone(&self.answers));
             let ended = move |answer: Answer| {

@@ -45,7 +45,7 @@ pub(super) fn render(subject: &Subject<'_>, width: usize) -> String {
         lines
     });
     let lines: Vec<String> = head.into_iter().chain(witness.unwrap_or_default()).chain(foot).collect();
-    lines.iter().flat_map(|line| [line.trim_end(), "\n"]).collect()
+    lines.iter().flat_map(|line| [cut(line.trim_end(), width), "\n".to_owned()]).collect()
 }
 
 fn plural(number: usize, word: &str) -> String {
