@@ -157,10 +157,11 @@ pub fn program() -> Program {
 }
 
 /// The commands that the usual help only names; `isobench help` describes them.
-const FURTHER: [&str; 13] = [
+const FURTHER: [&str; 14] = [
     "record",
     "scripts",
     "trend",
+    "observe",
     "init",
     "workloads",
     "plans",

@@ -156,6 +156,46 @@ fn locks_in_another_order_are_an_error_for_the_user() {
     assert_restored(&database);
 }
 
+/// Tables of every kind, with values that COPY escapes.
+const KINDS: &str = "CREATE TABLE \"Odd name\" (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, \"a\"\"b\" text, raw bytea,
+        list int[], doubled int GENERATED ALWAYS AS (cardinality(list) * 2) STORED);
+    INSERT INTO \"Odd name\" (\"a\"\"b\", raw, list) VALUES (E'tab\\t line\\n back\\\\slash', '\\x00ff', '{1,2}'), (NULL, '', NULL), ('\\N', NULL, '{}');
+    CREATE TABLE part (id int, day date NOT NULL) PARTITION BY RANGE (day);
+    CREATE TABLE part_1 PARTITION OF part FOR VALUES FROM ('2026-01-01') TO ('2027-01-01');
+    INSERT INTO part VALUES (1, '2026-05-05'), (2, '2026-06-06');
+    CREATE TABLE parent (id int); CREATE TABLE child (extra json) INHERITS (parent);
+    INSERT INTO parent VALUES (1); INSERT INTO child VALUES (2, '{\"a\": 1}');
+    CREATE TABLE many (id int PRIMARY KEY, word text);
+    INSERT INTO many SELECT n, 'word ' || n FROM generate_series(1, 6000) AS n;
+    CREATE TABLE log (id serial, what text);
+    CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN INSERT INTO log (what) VALUES (TG_OP); RETURN NULL; END';
+    CREATE TRIGGER note AFTER INSERT OR UPDATE OR DELETE ON many FOR EACH ROW EXECUTE FUNCTION note()";
+
+#[test]
+fn rows_of_every_kind_of_table_are_put_back() {
+    let Some((scene, database)) = shop("rows_of_every_kind_of_table_are_put_back") else { return };
+    database.connect().execute(KINDS).expect("tables");
+    let all = "SELECT concat_ws(E'\\n', (SELECT string_agg(t::text, ';' ORDER BY ctid) FROM \"Odd name\" t),
+        (SELECT string_agg(t::text, ';' ORDER BY ctid) FROM part t), (SELECT string_agg(t::text, ';') FROM ONLY parent t),
+        (SELECT string_agg(t::text, ';') FROM child t), (SELECT md5(string_agg(t::text, ';' ORDER BY id)) FROM many t),
+        (SELECT count(*) FROM log), (SELECT string_agg(sequencename || coalesce(last_value, -1), ';' ORDER BY 1) FROM pg_sequences))";
+    // Where rows lie may change; their order may not.
+    let before = database.value(all);
+    scene.write(
+        "change.sql",
+        "BEGIN; UPDATE \"Odd name\" SET \"a\"\"b\" = 'x', list = '{3}'; DELETE FROM part WHERE id = 2;
+        UPDATE parent SET id = 9; DELETE FROM many WHERE id % 1000 = 0; UPDATE many SET word = 'new' WHERE id = 7;
+        INSERT INTO many VALUES (7000, 'more'); INSERT INTO item (stock) VALUES (1);
+        COMMIT; UPDATE item SET stock = stock + 1 WHERE id = 1;",
+    );
+    let command = "psql -q -v ON_ERROR_STOP=1 -f change.sql";
+    let other = "psql -q -c 'UPDATE item SET stock = stock + 1 WHERE id = 2'";
+    let raced = race(&scene, &database, &["--levels", "rc", "--budget", "5s"], &[command, "--and", other]);
+    raced.expect(0).prints(&["no race in "]);
+    assert_eq!(database.value(all), before);
+    assert_restored(&database);
+}
+
 #[test]
 fn three_commands_are_tried_in_one_schedule() {
     let Some((scene, database)) = shop("three_commands_are_tried_in_one_schedule") else { return };
@@ -172,7 +212,7 @@ fn a_condition_that_breaks_is_a_race() {
     race(&scene, &database, &ignored, &["sh order.sh"]).expect(0);
     let condition = "sold: SELECT stock = 5 - (SELECT count(*) FROM orders) FROM item WHERE id = 1";
     let options = [&ignored[..], &["--invariant", condition]].concat();
-    race(&scene, &database, &options, &["sh order.sh"]).expect(3).prints(&["RACES at read committed"]);
+    race(&scene, &database, &options, &["sh order.sh"]).expect(3).prints(&["Sold doesn't hold"]);
     let wrong = [&ignored[..4], &["--ignore", "itme"]].concat();
     race(&scene, &database, &wrong, &["sh order.sh"])
         .expect(1)
@@ -186,17 +226,20 @@ fn commands_that_cannot_be_tried_have_status_2() {
     let options = ["--levels", "rc"];
     let untouched = race(&scene, &database, &options, &["echo hello"]).expect(2);
     untouched.says(&["the commands sent no statement through isobench (A exit 0, B exit 0)"]);
+    let elsewhere = race(&scene, &database, &options, &["psql -d postgres -c 'CREATE TABLE t ()'"]).expect(2);
+    elsewhere.says(&["a session for database \"postgres\" was refused"]);
     let encrypted = race(&scene, &database, &options, &["PGSSLMODE=require psql -c 'SELECT 1'"]).expect(2);
     encrypted.says(&["demands an encrypted connection", "sslmode=disable"]);
+    let random = "psql -qAt -c 'UPDATE item SET stock = (random() * 1000000)::int WHERE id = 1'";
+    race(&scene, &database, &options, &[random])
+        .expect(2)
+        .says(&["item.stock differs between two runs of A;B"]);
+    // Last, since the server's process sleeps on.
     let [_, folder, _, port, _, user] = database.server_options();
     let around = format!(
         "psql -h {folder} -p {port} -U {user} -c 'SELECT pg_sleep(5)' & sleep 0.3; psql -c 'UPDATE item SET stock = 1'"
     );
     race(&scene, &database, &options, &[&around]).expect(2).says(&["connected to the database directly"]);
-    let random = "psql -qAt -c 'UPDATE item SET stock = (random() * 1000000)::int WHERE id = 1'";
-    race(&scene, &database, &options, &[random])
-        .expect(2)
-        .says(&["item.stock differs between two runs of A;B"]);
     assert_restored(&database);
 }
 

@@ -233,6 +233,9 @@ fn schedule(
             fold(&answered(answer), width - 5, STATEMENT).into_iter().map(|line| format!("     {line}")),
         );
     }
+    if !finding.why.is_empty() && finding.verdict.is_race() {
+        tail.push(format!("     {}", capital(&finding.why)));
+    }
     for one in finding.differences.iter().take(DIFFERENCES) {
         tail.push(format!("     {}", cut(&difference(one, &finding.nearest), width - 5)));
     }
@@ -372,7 +375,13 @@ fn foot(Subject { report, problem, .. }: &Subject<'_>, width: usize) -> Vec<Stri
     }
     let masked: Vec<&str> =
         report.levels.iter().flat_map(|level| &level.not_compared).map(String::as_str).collect();
-    let mut masked: Vec<&str> = masked.into_iter().chain(report.ignored.iter().map(String::as_str)).collect();
+    let outputs = report.levels.iter().flat_map(|level| &level.outputs_not_compared);
+    let mut masked: Vec<String> = masked
+        .into_iter()
+        .chain(report.ignored.iter().map(String::as_str))
+        .map(str::to_owned)
+        .chain(outputs.map(|command| format!("the output of {command}")))
+        .collect();
     masked.sort_unstable();
     masked.dedup();
     if !masked.is_empty() {
