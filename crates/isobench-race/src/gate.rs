@@ -61,6 +61,8 @@ pub(crate) struct Seat {
     pub(crate) sent: Instant,
     /// The command for which a batch of it is held.
     pub(crate) held: Option<usize>,
+    /// Its transaction belongs to no command.
+    is_noise: bool,
     /// It is to be closed, since it doesn't end what it began.
     pub(crate) doomed: bool,
     wake: Arc<OwnedFd>,
@@ -79,6 +81,7 @@ impl Seat {
             flying: false,
             sent: Instant::now(),
             held: None,
+            is_noise: false,
             doomed: false,
             wake,
         }
@@ -168,6 +171,7 @@ impl State {
         self.asked.extend(batch.level);
         let Some(seat) = self.seats.get(&session) else { return true };
         let (was_held, idle, is_process) = (seat.held.is_some(), seat.is_idle(), seat.process.is_some());
+        let in_noise = seat.is_noise;
         let owner = self.owner(seat, batch);
         if batch.apart || (batch.only_ends && idle) {
             // BEGIN shows whose transaction it is, so that noise within it is told apart.
@@ -178,11 +182,12 @@ impl State {
         if self.watching && !batch.only_ends {
             self.noise.insert(batch.shape.clone());
         }
-        let is_noise = !batch.only_ends && !is_process && self.noise.contains(&batch.shape);
+        let is_noise =
+            !is_process && if batch.only_ends { in_noise } else { self.noise.contains(&batch.shape) };
         let (Some(runner), Some(mut owner), false) = (self.runner, owner, is_noise) else {
             self.change(session, |seat| {
-                seat.held = None;
-                if !batch.only_ends {
+                (seat.held, seat.is_noise) = (None, is_noise);
+                if !batch.only_ends || is_noise {
                     seat.owner = None;
                 }
             });
@@ -328,7 +333,7 @@ impl Gate {
         let (owner, was_step) = (seat.owner, seat.step.take().is_some());
         let idle = seat.is_idle();
         if idle && pending == 0 {
-            seat.owner = None;
+            (seat.owner, seat.is_noise) = (None, false);
         }
         if let Some(owner) = owner {
             state.recheck |= was_step && idle && helper == Some(owner);
@@ -437,5 +442,24 @@ mod tests {
         gate.lock().run(0, Some(0));
         assert!(gate.admit(0, &batch("INSERT INTO heartbeat VALUES (2)")), "the same with another value");
         assert!(gate.lock().steps.is_empty() && !gate.admit(0, &batch(WORK)));
+    }
+
+    #[test]
+    fn a_transaction_of_what_comes_at_rest_ends_unheld() {
+        let gate = gate(&[None]);
+        gate.lock().watching = true;
+        assert!(gate.admit(0, &batch("INSERT INTO heartbeat VALUES (1)")));
+        gate.lock().watching = false;
+        gate.ready(0, TransactionStatus::Idle, 0);
+        gate.lock().run(1, Some(0));
+        assert!(gate.admit(0, &batch("BEGIN")));
+        gate.ready(0, TransactionStatus::InTransaction, 0);
+        assert!(gate.admit(0, &batch("INSERT INTO heartbeat VALUES (2)")));
+        gate.ready(0, TransactionStatus::InTransaction, 0);
+        assert!(gate.admit(0, &batch("COMMIT")) && gate.lock().steps.is_empty());
+        gate.ready(0, TransactionStatus::Idle, 0);
+        assert!(gate.admit(0, &batch("BEGIN")));
+        gate.ready(0, TransactionStatus::InTransaction, 0);
+        assert!(!gate.admit(0, &batch("COMMIT")), "the next one may be a command's");
     }
 }

@@ -147,19 +147,13 @@ pub(crate) fn search(
     report.verdicts =
         counts.iter().map(|(verdict, count)| Count { verdict: *verdict, schedules: *count }).collect();
     for (group, shown) in groups {
-        let repeated = problem.is_none() && !(limits.stopped)() && {
-            let again = performer.run(&shown.outcome.schedule, 0);
-            let same = again.and_then(|outcome| {
-                let (verdict, _) = judge.judge(&outcome, performer)?;
-                let same = verdict != Verdict::WrongState
-                    || judge.wrong(performer.contents(), &outcome).0 == group.1;
-                Ok(verdict == group.0 && same)
-            });
-            same.unwrap_or_else(|error| {
-                problem = Some(error);
-                false
-            })
-        };
+        let mut repeated = false;
+        if problem.is_none() && !(limits.stopped)() {
+            match comes_again(judge, performer, &group, &shown.outcome.schedule) {
+                Ok(same) => repeated = same,
+                Err(error) => problem = Some(error),
+            }
+        }
         report.findings.push(finding(judge, performer.contents(), group.0, shown, repeated));
     }
     report.not_compared = judge.masks.names(performer.contents());
@@ -167,6 +161,19 @@ pub(crate) fn search(
         judge.outputs_not_compared().into_iter().map(|command| name(command).to_string()).collect();
     report.seconds = began.elapsed().as_secs_f64();
     problem.map_or(Ok(()), Err)
+}
+
+/// Runs a schedule again. True if it ends in the same way.
+fn comes_again(
+    judge: &mut Judge,
+    performer: &mut dyn Performer,
+    (verdict, wrong, _): &Group,
+    schedule: &Schedule,
+) -> Result<bool, RaceError> {
+    let outcome = performer.run(schedule, 0)?;
+    let (again, _) = judge.judge(&outcome, performer)?;
+    let same = *verdict != Verdict::WrongState || judge.wrong(performer.contents(), &outcome).0 == *wrong;
+    Ok(again == *verdict && same)
 }
 
 fn group(

@@ -371,3 +371,22 @@ fn requests_to_an_application_with_a_pool_race() {
     assert_restored(&database);
     assert_eq!(scene.processes(), Vec::<String>::new());
 }
+
+/// An application that copies, sends pipelines, listens and cancels.
+const PROTOCOL: &str = include_str!("race/protocol.py");
+
+#[test]
+fn everything_that_a_driver_does_passes() {
+    let test = "everything_that_a_driver_does_passes";
+    let python = match python_with("psycopg") {
+        Ok(python) => python.to_string_lossy().into_owned(),
+        Err(why) => return skip(test, &why),
+    };
+    let Some((scene, database)) = shop(test) else { return };
+    scene.write("protocol.py", PROTOCOL);
+    let options = ["--levels", "rc", "--schedule", "A1,B", "--json", "race.json"];
+    race(&scene, &database, &options, &[&format!("{python} protocol.py")]).expect(0).prints(&["serial 1"]);
+    let found: Value = serde_json::from_str(&scene.read("race.json")).expect("JSON");
+    assert_eq!(found["commands"][0]["statements"], 13, "{found:#}");
+    assert_restored(&database);
+}
