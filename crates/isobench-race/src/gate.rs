@@ -42,6 +42,17 @@ pub struct Step {
     pub by_process: bool,
 }
 
+/// The statements so far of a session's transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Contents {
+    /// None that others can see.
+    Nothing,
+    /// Such that belong to no command.
+    Noise,
+    /// Others.
+    Work,
+}
+
 /// A session of the server.
 #[derive(Debug)]
 pub(crate) struct Seat {
@@ -61,8 +72,7 @@ pub(crate) struct Seat {
     pub(crate) sent: Instant,
     /// The command for which a batch of it is held.
     pub(crate) held: Option<usize>,
-    /// Its transaction belongs to no command.
-    is_noise: bool,
+    contents: Contents,
     /// It is to be closed, since it doesn't end what it began.
     pub(crate) doomed: bool,
     wake: Arc<OwnedFd>,
@@ -81,7 +91,7 @@ impl Seat {
             flying: false,
             sent: Instant::now(),
             held: None,
-            is_noise: false,
+            contents: Contents::Nothing,
             doomed: false,
             wake,
         }
@@ -171,9 +181,14 @@ impl State {
         self.asked.extend(batch.level);
         let Some(seat) = self.seats.get(&session) else { return true };
         let (was_held, idle, is_process) = (seat.held.is_some(), seat.is_idle(), seat.process.is_some());
-        let in_noise = seat.is_noise;
+        let in_noise = seat.contents == Contents::Noise;
+        // The end of a transaction in which nothing was done isn't seen either.
+        let nothing = batch.only_ends && seat.contents == Contents::Nothing;
         let owner = self.owner(seat, batch);
-        if batch.apart || (batch.only_ends && idle) {
+        if !(batch.apart || batch.only_ends) {
+            self.change(session, |seat| seat.contents = Contents::Work);
+        }
+        if batch.apart || nothing {
             // BEGIN shows whose transaction it is, so that noise within it is told apart.
             let owner = owner.filter(|_| self.runner.is_some() && idle);
             self.change(session, |seat| seat.owner = owner.or(seat.owner));
@@ -186,7 +201,10 @@ impl State {
             !is_process && if batch.only_ends { in_noise } else { self.noise.contains(&batch.shape) };
         let (Some(runner), Some(mut owner), false) = (self.runner, owner, is_noise) else {
             self.change(session, |seat| {
-                (seat.held, seat.is_noise) = (None, is_noise);
+                seat.held = None;
+                if is_noise {
+                    seat.contents = Contents::Noise;
+                }
                 if !batch.only_ends || is_noise {
                     seat.owner = None;
                 }
@@ -333,7 +351,7 @@ impl Gate {
         let (owner, was_step) = (seat.owner, seat.step.take().is_some());
         let idle = seat.is_idle();
         if idle && pending == 0 {
-            (seat.owner, seat.is_noise) = (None, false);
+            (seat.owner, seat.contents) = (None, Contents::Nothing);
         }
         if let Some(owner) = owner {
             state.recheck |= was_step && idle && helper == Some(owner);
@@ -414,6 +432,17 @@ mod tests {
     }
 
     #[test]
+    fn the_end_of_an_empty_transaction_is_no_step() {
+        let gate = gate(&[None]);
+        gate.lock().run(0, Some(0));
+        for sql in ["BEGIN", "SELECT pg_catalog.version()"] {
+            assert!(gate.admit(0, &batch(sql)), "{sql}");
+            gate.ready(0, TransactionStatus::InTransaction, 0);
+        }
+        assert!(gate.admit(0, &batch("ROLLBACK")) && gate.lock().steps.is_empty());
+    }
+
+    #[test]
     fn a_process_and_a_traceparent_tell_the_command() {
         let gate = gate(&[Some(1), None]);
         gate.lock().run(0, None);
@@ -460,6 +489,6 @@ mod tests {
         gate.ready(0, TransactionStatus::Idle, 0);
         assert!(gate.admit(0, &batch("BEGIN")));
         gate.ready(0, TransactionStatus::InTransaction, 0);
-        assert!(!gate.admit(0, &batch("COMMIT")), "the next one may be a command's");
+        assert!(!gate.admit(0, &batch(WORK)), "the next one may be a command's");
     }
 }

@@ -4,7 +4,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::RaceError;
 use crate::answer::{Answer, Answers};
@@ -12,6 +12,7 @@ use crate::ground::AHEAD;
 use crate::masks::{Canonical, Contents, Masks, Odd};
 use crate::outcome::{Outcome, Trouble};
 use crate::schedule::{Schedule, name, orders, selections};
+use crate::statement::may_write;
 use crate::verdict::Verdict;
 
 /// The times that commands run before their two runs have to end alike: caches are warmed.
@@ -247,21 +248,15 @@ impl Judge {
     }
 
     /// The commands that failed: those with such a status, and those that answer what no serial order
-    /// answers after the server refused a statement of theirs, or they rolled back.
+    /// answers after the server refused a statement of theirs, or they rolled back what they wrote.
     fn losers(&self, outcome: &Outcome, key: &Key) -> Vec<usize> {
         let is_odd = |command: usize| {
             let own = key.answers.iter().find(|answer| answer.0 == command);
             !self.keys.iter().any(|other| other.answers.iter().any(|answer| Some(answer) == own))
         };
-        let gave_up = |command: usize| {
-            let own = outcome.steps.iter().filter(|step| step.command == command);
-            let rolls_back = |sql: &str| {
-                sql.trim_start().get(..8).is_some_and(|word| word.eq_ignore_ascii_case("ROLLBACK"))
-            };
-            own.into_iter().any(|step| step.error.is_some() || rolls_back(&step.sql))
-        };
         let failed = |command: usize| {
-            outcome.answers.get(&command).is_some_and(Answer::failed) || (is_odd(command) && gave_up(command))
+            outcome.answers.get(&command).is_some_and(Answer::failed)
+                || (is_odd(command) && gave_up(outcome, command))
         };
         self.commands.iter().copied().filter(|command| failed(*command)).collect()
     }
@@ -334,6 +329,26 @@ impl Judge {
         let there = self.keys.get(nearest).map(|key| key.tables.clone()).unwrap_or_default();
         [here, there]
     }
+}
+
+/// True if the server refused a statement of a command, or the command rolled back what it wrote. Many
+/// drivers also end a transaction by ROLLBACK that has only read.
+fn gave_up(outcome: &Outcome, command: usize) -> bool {
+    let mut writing = BTreeSet::new();
+    for step in outcome.steps.iter().filter(|step| step.command == command) {
+        if step.error.is_some() {
+            return true;
+        }
+        let wrote = writing.contains(&step.session) || may_write(&step.sql);
+        let first = step.sql.split_whitespace().next().unwrap_or_default();
+        match (step.ends, wrote) {
+            (true, true) if first.trim_end_matches(';').eq_ignore_ascii_case("ROLLBACK") => return true,
+            (true, _) => writing.remove(&step.session),
+            (false, true) => writing.insert(step.session),
+            (false, false) => false,
+        };
+    }
+    false
 }
 
 /// What the users of commands that failed see, with the last error of the server.

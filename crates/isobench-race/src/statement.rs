@@ -116,14 +116,20 @@ fn is_ping(words: &[&Token<'_>]) -> bool {
         [one, after @ ..] if one.kind == Kind::Number || one.kind == Kind::Text => {
             matches!(after, [] | [_] | [_, _]) && !after.iter().any(|word| word.is_any(&["FROM", ","]))
         }
-        [function, open, .., close] => {
-            function.is_any(&PINGS)
-                && open.is("(")
-                && close.is(")")
-                && !rest.iter().any(|word| word.is("FROM"))
-        }
-        _ => false,
+        [schema, dot, call @ ..] if schema.is("pg_catalog") && dot.is(".") => is_call_of_ping(call),
+        call => is_call_of_ping(call),
     }
+}
+
+/// True for one call of such a function with nothing but literals.
+fn is_call_of_ping(call: &[&Token<'_>]) -> bool {
+    let [function, open, .., close] = call else { return false };
+    let calls = call.iter().filter(|word| word.is("(")).count();
+    function.is_any(&PINGS)
+        && open.is("(")
+        && close.is(")")
+        && calls == 1
+        && !call.iter().any(|word| word.is("FROM"))
 }
 
 /// True for a query on nothing but the system's catalogs, each named with its schema.
@@ -242,6 +248,7 @@ mod tests {
             "SELECT 1",
             "select 'ping'",
             "SELECT version()",
+            "select pg_catalog.version()",
             "SELECT set_config('a', 'b', false)",
             "ROLLBACK TO SAVEPOINT a",
             "SELECT t.oid FROM pg_catalog.pg_type t JOIN pg_catalog.pg_namespace n ON true",
@@ -252,6 +259,8 @@ mod tests {
             "SELECT 1 FROM item",
             "UPDATE item SET stock = 1",
             "SELECT f(1)",
+            "SELECT version(), f()",
+            "SELECT version(f())",
             "BEGIN; UPDATE item SET stock = 1",
             "SELECT * FROM pg_catalog.pg_class, item",
             "SELECT nextval('s')",

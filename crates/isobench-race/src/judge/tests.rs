@@ -147,6 +147,18 @@ fn a_refusal_by_the_application_is_declined() {
 }
 
 #[test]
+fn a_reader_that_ends_by_rollback_has_not_given_up() {
+    let end = |sql: &str| Step { sql: sql.to_owned(), ends: true, ..step(1, None) };
+    let read = Step { sql: "SELECT stock FROM item".to_owned(), ..step(1, None) };
+    let changes = vec![stock("4"), new_orders(&["7 1 x NULL"])];
+    let made = || (vec![(0, "left 4"), (0, "odd")], changes.clone());
+    let reads = judged(made(), |outcome| outcome.steps.extend([read.clone(), end("ROLLBACK")])).0;
+    assert_eq!(reads, Verdict::WrongState);
+    let wrote = judged(made(), |outcome| outcome.steps.extend([step(1, None), end("ROLLBACK;")])).0;
+    assert_eq!(wrote, Verdict::Declined);
+}
+
+#[test]
 fn a_failure_that_leaves_rows_is_partial() {
     let changes = vec![stock("4"), new_orders(&BOTH)];
     let made = (vec![(0, "left 4"), (1, "")], changes);
