@@ -68,6 +68,28 @@ pub(crate) struct Judge {
     fewer: BTreeMap<Vec<usize>, Vec<Option<Outcome>>>,
 }
 
+/// Runs commands until they end in the same way twice.
+fn warm(schedule: &Schedule, performer: &mut dyn Performer) -> Result<(), RaceError> {
+    let (mut before, mut runs) = (None, 0);
+    while runs < WARMING {
+        let outcome = performer.run(schedule, 0)?;
+        if outcome.steps.is_empty() && outcome.changes.is_empty() {
+            // The application may do all of it after its answer.
+            if performer.settle_longer() {
+                continue;
+            }
+            return Err(RaceError::Untouched { answers: endings(&outcome) });
+        }
+        runs += 1;
+        let endings = outcome.endings();
+        if before.as_ref() == Some(&endings) {
+            return Ok(());
+        }
+        before = Some(endings);
+    }
+    Ok(())
+}
+
 /// An order in words: `A;B`.
 pub(crate) fn order_name(order: &[usize]) -> String {
     order.iter().map(|command| name(*command).to_string()).collect::<Vec<_>>().join(";")
@@ -95,18 +117,7 @@ impl Judge {
             fewer: BTreeMap::new(),
         };
         let all = judge.commands.clone();
-        let mut before = None;
-        for _ in 0..WARMING {
-            let outcome = performer.run(&Schedule::serial(&all), 0)?;
-            if outcome.steps.is_empty() && outcome.changes.is_empty() {
-                return Err(RaceError::Untouched { answers: endings(&outcome) });
-            }
-            let endings = outcome.endings();
-            if before.as_ref() == Some(&endings) {
-                break;
-            }
-            before = Some(endings);
-        }
+        warm(&Schedule::serial(&all), performer)?;
         for order in orders(&all) {
             let outcome = judge.learn(&order, performer)?;
             performer.learn(&outcome);

@@ -76,6 +76,11 @@ impl LevelReport {
         self.findings.iter().any(|finding| finding.verdict.is_race() && finding.repeated)
     }
 
+    /// True if a schedule ended wrong, and not again when it was repeated.
+    pub fn is_doubtful(&self) -> bool {
+        !self.races() && self.findings.iter().any(|finding| finding.verdict.is_race())
+    }
+
     /// True if there were schedules, and none says whether the commands race.
     pub fn is_inconclusive(&self) -> bool {
         let conclusive = self.verdicts.iter().any(|count| count.verdict.is_conclusive());

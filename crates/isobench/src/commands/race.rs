@@ -220,6 +220,12 @@ fn status(raced: Raced) -> Outcome {
     if level.races() {
         return Err(Failure::Broken(format!("the commands race at {}; see above", level.level)));
     }
+    if level.is_doubtful() {
+        return Err(Failure::Incomplete(format!(
+            "a race at {} was seen once, and not again when its schedule was repeated; see above",
+            level.level
+        )));
+    }
     if level.is_inconclusive() || (level.planned > 0 && level.tried == 0) {
         return Err(Failure::Incomplete(format!(
             "no schedule at {} says whether the commands race; see above",

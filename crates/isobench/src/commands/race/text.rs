@@ -117,7 +117,7 @@ fn clean(level: &LevelReport) -> String {
     let unrepeated = level.findings.iter().find(|finding| finding.verdict.is_race());
     if let Some(finding) = unrepeated {
         return format!(
-            "{known} came again when repeated, but schedule {} ended with {} once.",
+            "schedule {} ended with {} once, and not again when repeated; the commands may race.",
             finding.schedule,
             finding.verdict.name()
         );
@@ -151,11 +151,13 @@ fn asked(level: &LevelReport) -> Option<String> {
     })
 }
 
-/// The finding to show: that of the first level that races, or else of the first one with a failure.
+/// The finding to show: that of the first level that races, or where a race was seen once, or else of the
+/// first one with a failure.
 fn gravest(report: &Report) -> Option<(&LevelReport, &Finding)> {
     let all = || report.levels.iter().flat_map(|level| level.findings.iter().map(move |one| (level, one)));
     let racing = all().find(|(_, finding)| finding.verdict.is_race() && finding.repeated);
-    racing.or_else(|| all().find(|(_, finding)| finding.verdict == Verdict::Error))
+    let seen = || all().find(|(_, finding)| finding.verdict.is_race());
+    racing.or_else(seen).or_else(|| all().find(|(_, finding)| finding.verdict == Verdict::Error))
 }
 
 /// Texts in lines of this width, each behind an indentation.
@@ -352,7 +354,7 @@ fn foot(Subject { report, problem, .. }: &Subject<'_>, width: usize) -> Vec<Stri
     for level in &report.levels {
         let mark = if level.races() {
             "x"
-        } else if level.planned > 0 && level.is_inconclusive() {
+        } else if level.is_doubtful() || level.is_inconclusive() {
             "?"
         } else if level.count(Verdict::Error) > 0 {
             "!"

@@ -159,4 +159,5 @@ fn what_did_not_come_again_is_reported_as_such() {
     let once = Finding { repeated: false, ..finding(Verdict::WrongState, "", lost_update()) };
     let text = rendered(&report(vec![level("read committed", Verdict::WrongState, vec![once])]), 200);
     assert!(!text.contains("RACE") && text.contains("schedule A1,B ended with wrong state once"), "{text}");
+    assert!(text.contains("  ?  read committed"), "{text}");
 }
