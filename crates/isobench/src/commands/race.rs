@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use isobench_comparison::{Condition, Failure, Outcome};
-use isobench_pgwire::ConnectOptions;
+use isobench_pgwire::{Concealed, ConnectOptions, is_connection_string, visible};
 use isobench_race::{
     Application, Environment, Event, LevelReport, MOST_COMMANDS, RaceError, Raced, Report, Schedule, Settings,
 };
@@ -180,13 +180,14 @@ fn report(options: &RaceOptions, settings: &Settings, place: &Place, raced: &Rac
     let printed = if raced.report.levels.is_empty() {
         Ok(())
     } else {
-        output::print(&text::render(&subject, output::width()))
+        output::print_fit(&fit(&text::render(&subject, output::width())))
     };
     if let Some(path) = &options.json {
-        output::save(path, &in_json(&raced.report, raced.problem.as_ref())?)?;
+        output::save_fit(path, &fit(&in_json(&raced.report, raced.problem.as_ref())?))?;
     }
     if let Some(path) = &options.junit {
-        output::save(path, &junit::render(&raced.report, &settings.commands, raced.problem.as_ref())?)?;
+        let tests = junit::render(&raced.report, &settings.commands, raced.problem.as_ref())?;
+        output::save_fit(path, &fit(&tests))?;
     }
     printed
 }
@@ -200,6 +201,31 @@ fn in_json(report: &Report, problem: Option<&RaceError>) -> Outcome<String> {
         found.extend(report);
     }
     Ok(format!("{found:#}\n"))
+}
+
+/// A text without control characters, and without passwords of the command line. Of commands each word is
+/// looked at alone: a request with an `=` isn't a connection string.
+fn fit(text: &str) -> String {
+    let words: Vec<String> = std::env::args().collect();
+    let parts = secret_words(&words);
+    Concealed::among(parts).hide(&visible(text)).into_owned()
+}
+
+/// The words of a command line that may hold a password.
+fn secret_words(words: &[String]) -> Vec<&str> {
+    let options = words.iter().position(|word| word == "--").unwrap_or(words.len());
+    let (options, commands) = words.split_at(options);
+    let plain_url = |word: &str| {
+        let word = word.trim_start_matches(['\'', '"']);
+        let rest = word.strip_prefix("http://").or(word.strip_prefix("https://"));
+        rest.is_some_and(|rest| !rest.contains('@'))
+    };
+    let of_options = options.iter().skip(1).flat_map(|word| match word.as_str() {
+        line if line.contains(' ') && !is_connection_string(line) => line.split_whitespace().collect(),
+        word => vec![word],
+    });
+    let of_commands = commands.iter().flat_map(|line| line.split_whitespace());
+    of_options.chain(of_commands.filter(|word| !plain_url(word))).collect()
 }
 
 /// The level that decides: the application's own, or the first one.
@@ -241,6 +267,24 @@ mod tests {
 
     fn read(words: &[&str]) -> Outcome<Vec<String>> {
         commands(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn requests_are_shown_and_passwords_are_not() {
+        let line = [
+            "isobench",
+            "race",
+            "--copy-from",
+            "host=db password=hunter1",
+            "--",
+            "curl -X POST http://127.0.0.1:8000/order?item=1 -d number=1",
+            "--and",
+            "psql postgresql://ada:hunter2@db/shop -c 'SELECT 1'; PGPASSWORD=hunter3 psql",
+        ];
+        let words: Vec<String> = line.iter().map(|word| (*word).to_owned()).collect();
+        let hidden = Concealed::among(secret_words(&words));
+        let shown = hidden.hide(&words.join(" ")).into_owned();
+        assert!(shown.contains(line[5]) && !shown.contains("hunter"), "{shown}");
     }
 
     #[test]
