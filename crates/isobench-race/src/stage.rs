@@ -29,7 +29,11 @@ const UNANSWERED: Duration = Duration::from_millis(12);
 const STUCK: Duration = Duration::from_secs(9);
 
 /// The least such pause.
-const LEAST_STUCK: Duration = Duration::from_secs(1);
+const LEAST_STUCK: Duration = Duration::from_secs(2);
+
+/// The same where commands connect themselves: on a busy machine processes start slowly, and only a lock of
+/// files or the like lets them wait for each other.
+const LEAST_STUCK_ALONE: Duration = Duration::from_secs(5);
 
 /// The time that a transaction may stay open after its command's end.
 const LEFT_OPEN: Duration = Duration::from_millis(500);
@@ -340,7 +344,8 @@ impl Run<'_, '_> {
             return Some(End::Free);
         }
         let flying = state.of(command).any(|seat| seat.flying);
-        let pause = self.stage.pauses.get(&command).map_or(STUCK, |pause| LEAST_STUCK.max(*pause * 3));
+        let least = if self.stage.at_once { LEAST_STUCK_ALONE } else { LEAST_STUCK };
+        let pause = self.stage.pauses.get(&command).map_or(STUCK, |pause| least.max(*pause * 3));
         let stuck = !exited && !holds && !flying && silent.min(began.elapsed()) > pause;
         stuck.then_some(End::Stuck)
     }
