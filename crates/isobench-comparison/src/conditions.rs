@@ -63,6 +63,16 @@ impl Condition {
         Ok(conditions)
     }
 
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its query, which returns true or false.
+    pub fn sql(&self) -> &str {
+        &self.sql
+    }
+
     fn read(text: &str) -> Outcome<Condition> {
         let (name, query) = named(text);
         let wrong = |problem: &str| {

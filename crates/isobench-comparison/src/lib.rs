@@ -97,6 +97,7 @@ pub use plans::AsWritten;
 pub use relations::require_relations;
 pub use serving::{Entered, serve};
 pub use sessions::job;
+pub use setup::Setup;
 pub use site::Site;
 pub use tables::Tables;
 pub use target::{Target, enough_connections};

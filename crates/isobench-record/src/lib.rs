@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `startup` | the beginning of a connection: encryption, cancel requests, authentication |
 //! | `identity` | who may connect |
+//! | `door` | beginnings for sessions that another crate relays |
 //! | `relay` | bytes, passed on by one thread |
 //! | `inject` | COMMITs that fail on purpose |
 //! | `queue` | copies of bytes on their way to the recording |
@@ -39,6 +40,7 @@
 //! ```
 
 mod decode;
+mod door;
 mod identity;
 mod inject;
 mod log;
@@ -61,6 +63,7 @@ use std::time::{Instant, SystemTime};
 use isobench_capture::{FORMAT, Header, Source};
 use isobench_pgwire::ConnectOptions;
 
+pub use door::{Door, OpenSession};
 pub use identity::lends_identity;
 pub use inject::Injection;
 pub use log::{LogError, from_logs};

@@ -29,7 +29,7 @@ use rustix::io::Errno;
 use crate::inject::{Injection, Injector};
 use crate::queue::{Batch, Queue, What};
 use crate::reading::SessionReading;
-use crate::startup::{self, Beginning, FAREWELL, Keys, Started};
+use crate::startup::{self, Beginning, FAREWELL, Keys, Started, Way};
 
 /// What is read at once, in bytes.
 const BUFFER: usize = 64 << 10;
@@ -337,7 +337,13 @@ impl Relay {
             self.next += 1;
             let common = Arc::clone(&self.common);
             let begin = move || {
-                match startup::begin(client, &common.options, &common.keys) {
+                let way = Way {
+                    options: &common.options,
+                    keys: &common.keys,
+                    program: "isobench record",
+                    defaults: "",
+                };
+                match startup::begin(client, &way) {
                     Ok(Beginning::Other) => {}
                     Ok(beginning) => {
                         // The relay may have ended.

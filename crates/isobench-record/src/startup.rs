@@ -93,11 +93,26 @@ enum Packet {
     Cancel(Vec<u8>),
 }
 
+/// The way from clients to the server.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Way<'a> {
+    /// The server.
+    pub(crate) options: &'a ConnectOptions,
+    /// Where cancel requests go.
+    pub(crate) keys: &'a Keys,
+    /// The command, for messages to clients.
+    pub(crate) program: &'static str,
+    /// Settings that a session begins with, as in PGOPTIONS; those of the client come after them. Without
+    /// any, the client's packet is passed on as it is.
+    pub(crate) defaults: &'a str,
+}
+
 /// Relays the beginning of a connection.
 ///
 /// # Errors
 /// The client sent what isn't the protocol; the text is for the user.
-pub(crate) fn begin(mut client: Socket, options: &ConnectOptions, keys: &Keys) -> Result<Beginning, String> {
+pub(crate) fn begin(mut client: Socket, way: &Way<'_>) -> Result<Beginning, String> {
+    let Way { options, keys, program, defaults } = *way;
     let lost = |error: io::Error| format!("a connection of the application broke off: {error}");
     client.set_read_timeout(Some(PATIENCE)).map_err(lost)?;
     let packet = match first_packet(&mut client) {
@@ -116,24 +131,29 @@ pub(crate) fn begin(mut client: Socket, options: &ConnectOptions, keys: &Keys) -
             let opened = Opened { parameters, ..Opened::default() };
             if lends_identity(options) && !is_own(&client) {
                 let mut refusal = Vec::new();
-                fatal(&mut refusal, "28000", FOREIGN);
+                fatal(&mut refusal, program, "28000", FOREIGN);
                 // It may be gone already.
                 let _ = client.write_all(&refusal);
                 let_go(&mut client);
                 return Ok(Beginning::Refused(opened, FOREIGN.to_owned()));
             }
-            Ok(start(client, &packet, opened, options, keys))
+            let packet = if defaults.is_empty() { packet } else { with_defaults(&packet, defaults) };
+            Ok(start(client, &packet, opened, way))
         }
     }
 }
+
+/// The note on a client that goes away because its connection isn't encrypted.
+const ENCRYPTED: &str = "an application demands an encrypted connection and went away; only the way to the server is \
+    encrypted: use sslmode=disable or sslmode=prefer in its settings";
 
 /// Why a client is refused that another user runs.
 const FOREIGN: &str = "the server may take whoever comes through the recorder for the user who runs it, and this client \
     is another user's; let the recorder connect by TCP, with a password";
 
 /// Appends an error of the recorder's own.
-fn fatal(out: &mut Vec<u8>, code: &str, why: &str) {
-    let text = format!("isobench record: {why}");
+fn fatal(out: &mut Vec<u8>, program: &str, code: &str, why: &str) {
+    let text = format!("{program}: {why}");
     server::error_response(out, &[(b'S', "FATAL"), (b'V', "FATAL"), (b'C', code), (b'M', &text)]);
 }
 
@@ -149,10 +169,11 @@ fn first_packet(client: &mut Socket) -> io::Result<Option<Packet>> {
 
 fn read_packet(client: &mut Socket) -> io::Result<Option<Packet>> {
     let wrong = |text: &str| io::Error::new(io::ErrorKind::InvalidData, text);
+    let mut refused = false;
     loop {
         let mut length = [0; 4];
         if client.read(&mut length[..1])? == 0 {
-            return Ok(None);
+            return if refused { Err(wrong(ENCRYPTED)) } else { Ok(None) };
         }
         if length[0] == TLS_HANDSHAKE {
             // The client may be gone; then there is no one to answer.
@@ -172,7 +193,10 @@ fn read_packet(client: &mut Socket) -> io::Result<Option<Packet>> {
         client.read_exact(&mut packet[4..])?;
         let code = i32::from_be_bytes([packet[4], packet[5], packet[6], packet[7]]);
         match code {
-            SSL_REQUEST_CODE | GSSENC_REQUEST_CODE => client.write_all(b"N")?,
+            SSL_REQUEST_CODE | GSSENC_REQUEST_CODE => {
+                refused = code == SSL_REQUEST_CODE;
+                client.write_all(b"N")?;
+            }
             CANCEL_REQUEST_CODE => return Ok(Some(Packet::Cancel(packet))),
             _ => {
                 let parameters = parameters(&packet[8..]);
@@ -211,6 +235,29 @@ fn parameters(packet: &[u8]) -> BTreeMap<String, String> {
     parameters
 }
 
+/// The start-up packet with settings before those that it has. They come first in `options`, so that the
+/// client's own win.
+fn with_defaults(packet: &[u8], defaults: &str) -> Vec<u8> {
+    let mut texts = packet.get(8..).unwrap_or_default().split(|byte| *byte == 0);
+    let (mut body, mut own) = (Vec::new(), Vec::new());
+    while let (Some(name), Some(value)) = (texts.next(), texts.next()) {
+        match name {
+            b"" => break,
+            b"options" => own = value.to_vec(),
+            _ => body.extend([name, value].into_iter().flat_map(|text| [text, &b"\0"[..]]).flatten()),
+        }
+    }
+    body.extend_from_slice(b"options\0");
+    body.extend_from_slice(defaults.as_bytes());
+    if !own.is_empty() {
+        body.push(b' ');
+        body.extend_from_slice(&own);
+    }
+    body.extend_from_slice(b"\0\0");
+    let size = u32::try_from(8 + body.len()).unwrap_or(u32::MAX);
+    [&size.to_be_bytes()[..], packet.get(4..8).unwrap_or_default(), &body].concat()
+}
+
 /// Sends a cancel request to the server of its session. There is no answer, as in the protocol.
 fn cancel(packet: &[u8], options: &ConnectOptions, keys: &Keys) {
     if let Some(route) = keys.find(&packet[8..]) {
@@ -226,8 +273,7 @@ fn start(
     mut client: Socket,
     packet: &[u8],
     mut opened: Opened,
-    options: &ConnectOptions,
-    keys: &Keys,
+    Way { options, keys, program, .. }: &Way<'_>,
 ) -> Beginning {
     let mut links = Links::new(options);
     let mut attempts: Vec<FailedAttempt> = Vec::new();
@@ -298,7 +344,7 @@ fn start(
     }
     let why = if refusal.is_empty() {
         let texts: Vec<String> = attempts.iter().map(ToString::to_string).collect();
-        fatal(&mut refusal, "08001", &texts.join("\n"));
+        fatal(&mut refusal, program, "08001", &texts.join("\n"));
         texts.join("; ")
     } else {
         "refused by the server".to_owned()
@@ -524,6 +570,24 @@ mod tests {
             let (found, answer) = first(&request);
             assert_eq!((found.expect("a packet"), answer), (Some(Packet::Cancel(request)), Vec::new()));
         }
+    }
+
+    #[test]
+    fn a_client_that_demands_encryption_is_named() {
+        let (found, answer) = first(&packet(SSL_REQUEST_CODE, b""));
+        let error = found.expect_err("it went away").to_string();
+        assert!(error.contains("sslmode=disable") && answer == b"N", "{error}");
+        let (found, _) = first(&packet(GSSENC_REQUEST_CODE, b""));
+        assert_eq!(found.expect("nothing"), None, "GSSAPI is tried first by clients that don't need it");
+    }
+
+    #[test]
+    fn settings_of_the_client_come_after_the_defaults() {
+        let start = packet(3 << 16, b"user\0ada\0options\0-c a=1\0\0");
+        let changed = with_defaults(&start, "-c b=2");
+        assert_eq!(changed, packet(3 << 16, b"user\0ada\0options\0-c b=2 -c a=1\0\0"));
+        let plain = packet(3 << 16, b"user\0ada\0\0");
+        assert_eq!(with_defaults(&plain, "-c b=2"), packet(3 << 16, b"user\0ada\0options\0-c b=2\0\0"));
     }
 
     #[test]

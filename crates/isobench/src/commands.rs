@@ -13,6 +13,7 @@ pub mod observe;
 pub mod peers;
 pub mod plans;
 pub mod probe;
+pub mod race;
 pub mod record;
 pub mod rendered;
 pub mod report;

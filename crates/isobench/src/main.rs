@@ -52,6 +52,7 @@ fn main() -> ExitCode {
             Ok(status) => return ExitCode::from(status),
             Err(failure) => Err(failure),
         },
+        Command::Race(options) => commands::race::race(&options),
         Command::Check(options) => commands::check::check(&options),
         Command::Report(options) => commands::report::report(&options),
         Command::Results(options) => commands::results::results(&options),

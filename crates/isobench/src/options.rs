@@ -19,6 +19,7 @@ mod observe;
 mod peers;
 mod plans;
 mod probe;
+mod race;
 mod record;
 mod report;
 mod results;
@@ -43,6 +44,7 @@ pub use observe::ObserveOptions;
 pub use peers::PeersOptions;
 pub use plans::PlansOptions;
 pub use probe::ProbeOptions;
+pub use race::RaceOptions;
 pub use record::RecordOptions;
 pub use report::{RenderingOptions, ReportFormat, ReportOptions};
 pub use results::{
@@ -102,6 +104,9 @@ pub enum Command {
     /// Record what an application sends to its database, without changing it
     #[command(disable_help_flag = true)]
     Record(RecordOptions),
+    /// Run two commands of an application against each other, statement by statement: do they race?
+    #[command(disable_help_flag = true)]
+    Race(RaceOptions),
     /// Check a recorded history: what it proves about the isolation level
     Check(CheckOptions),
     /// Show a saved result again, compare two of them, or show a series
@@ -152,10 +157,11 @@ pub fn program() -> Program {
 }
 
 /// The commands that the usual help only names; `isobench help` describes them.
-const FURTHER: [&str; 13] = [
+const FURTHER: [&str; 14] = [
     "record",
     "scripts",
     "trend",
+    "observe",
     "init",
     "workloads",
     "plans",

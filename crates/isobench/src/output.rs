@@ -47,6 +47,14 @@ pub fn print(text: &str) -> Outcome {
     write(&fit(text))
 }
 
+/// The same for a text without passwords and control characters.
+///
+/// # Errors
+/// Standard output is closed, or its disk is full.
+pub fn print_fit(text: &str) -> Outcome {
+    write(text)
+}
+
 /// Writes a report to standard output, between other texts. On a terminal that can show it, or where
 /// the environment says so, it has its emphasis. If standard output is taken by a result, it goes to
 /// standard error, without emphasis.
@@ -200,10 +208,17 @@ pub fn tell(text: &str, stdout_is_taken: bool) -> Outcome {
 /// # Errors
 /// It can't be written; the message names it.
 pub fn save(path: &Path, text: &str) -> Outcome {
+    save_fit(path, &fit(text))
+}
+
+/// The same for a text without passwords and control characters.
+///
+/// # Errors
+/// It can't be written; the message names it.
+pub fn save_fit(path: &Path, text: &str) -> Outcome {
     if is_stream(path) {
-        return print(text);
+        return print_fit(text);
     }
-    let text = &fit(text);
     let shown = path.display();
     let failure = |error: io::Error| {
         Failure::Output(format!("could not write \"{shown}\": {error}; the results above are not saved"))

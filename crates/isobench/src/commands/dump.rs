@@ -16,11 +16,12 @@ const ARGUMENTS: [&str; 5] =
 /// The settings of its session. What is executed of the dump has backslashes as the SQL standard has them.
 const SETTINGS: &str = "-c default_transaction_read_only=on -c standard_conforming_strings=on";
 
-/// Dumps the database of `--copy-from`, which has no more megabytes than the limit.
+/// Dumps the database of `--copy-from`, which has no more megabytes than the limit; `remedy` begins with the option
+/// for that.
 ///
 /// # Errors
 /// The connection string is wrong or has a password, the database is too large, or `pg_dump` fails.
-pub fn dump(conninfo: &str, limit: u64) -> Outcome<String> {
+pub fn dump(conninfo: &str, limit: u64, remedy: &str) -> Outcome<String> {
     let wrong = |error: &dyn std::fmt::Display| Failure::setup(format!("--copy-from: {error}"));
     // pg_dump gets the string as an argument.
     if holds_secret(conninfo) {
@@ -36,10 +37,7 @@ pub fn dump(conninfo: &str, limit: u64) -> Outcome<String> {
     connection.close();
     let size: u64 = size.map_err(|error| wrong(&error))?.and_then(|size| size.parse().ok()).unwrap_or(0);
     if size > limit {
-        return Err(wrong(&format!(
-            "the database has {size} MB, more than --copy-limit {limit}; raise it, or make a smaller copy and give that \
-             by --setup"
-        )));
+        return Err(wrong(&format!("the database has {size} MB, more than {remedy}")));
     }
     say(&format!("copying {} by pg_dump ({size} MB)", server.describe()));
     let session = std::env::var("PGOPTIONS").unwrap_or_default();

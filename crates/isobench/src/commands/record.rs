@@ -22,6 +22,7 @@ use rustix::fs::Mode;
 use rustix::process::umask;
 use signal_hook::iterator::Signals;
 
+pub(super) use self::application::FOREIGN;
 use crate::interrupt;
 use crate::options::RecordOptions;
 use crate::output::{say, shown};
@@ -148,7 +149,7 @@ struct Place {
 
 /// Where clients connect.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Address {
+pub(super) enum Address {
     Tcp(SocketAddr),
     Unix { folder: PathBuf, port: u16 },
 }
@@ -232,7 +233,7 @@ fn listen_in(folder: &Path) -> Result<Place, String> {
 }
 
 /// The variables by which an application finds the recorder.
-fn variables(address: &Address, server: &ConnectOptions) -> Vec<(&'static str, String)> {
+pub(super) fn variables(address: &Address, server: &ConnectOptions) -> Vec<(&'static str, String)> {
     let (user, database) = (encoded(&server.user), encoded(&server.dbname));
     let (host, port, url) = match address {
         Address::Tcp(address) => {

@@ -215,7 +215,12 @@ fn tables(wanted: &Wanted<'_>) -> Outcome<Tables> {
         return Ok(Tables::Setup(text));
     }
     match &wanted.copy.copy_from {
-        Some(conninfo) => dump(conninfo, wanted.copy.copy_limit).map(Tables::Dump),
+        Some(conninfo) => {
+            let limit = wanted.copy.copy_limit;
+            let remedy =
+                format!("--copy-limit {limit}; raise it, or make a smaller copy and give that by --setup");
+            dump(conninfo, limit, &remedy).map(Tables::Dump)
+        }
         None => Ok(Tables::Captured),
     }
 }

@@ -6,7 +6,7 @@ use clap::Command;
 type Example = (&'static str, &'static str);
 
 /// The examples, by command; a command below another one has both names.
-const EXAMPLES: [(&str, [Example; 3]); 26] = [
+const EXAMPLES: [(&str, [Example; 3]); 27] = [
     (
         "compare",
         [
@@ -162,6 +162,24 @@ const EXAMPLES: [(&str, [Example; 3]); 26] = [
             ("as pgbench, with retries accounted for", "run -c 8 -T 10 --max-tries 0 --isolation ser test"),
             ("a script at a rate", "run -f transfer.sql -R 500 -L 50 -T 60 test"),
             ("with a verdict", "run -w registers --isolation rr -c 8 -T 10"),
+        ],
+    ),
+    (
+        "race",
+        [
+            (
+                "one request twice at the same time, on a copy of the database",
+                "race --copy-from dbname=shop --serve './manage.py runserver 8000' --ready 8000 -- 'curl -X POST \
+                 localhost:8000/order -d item=1'",
+            ),
+            (
+                "two tests, on a database that may be changed",
+                "race -d shop_test --on-this-database shop_test -- pytest test_order.py --and pytest test_cancel.py",
+            ),
+            (
+                "one schedule again, at one level",
+                "race --copy-from dbname=shop --schedule A3,B --levels rc -- ./order.sh --and ./cancel.sh",
+            ),
         ],
     ),
     (

@@ -47,6 +47,7 @@ mod poolers;
 mod probe;
 mod products;
 mod published;
+mod race;
 mod random_workloads;
 mod record;
 mod report;

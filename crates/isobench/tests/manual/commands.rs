@@ -10,7 +10,7 @@ use crate::markdown::{code, files, page, root};
 use crate::{factors, figures, isobench};
 
 /// The commands, in the order of the page.
-pub const COMMANDS: [&str; 19] = [
+pub const COMMANDS: [&str; 20] = [
     "compare",
     "peers",
     "plans",
@@ -28,6 +28,7 @@ pub const COMMANDS: [&str; 19] = [
     "check",
     "observe",
     "record",
+    "race",
     "probe",
     "server",
 ];

@@ -18,7 +18,7 @@ use super::{Address, signals, variables};
 
 /// Variables that would lead an application past the recorder, or make it ask for what the recorder's
 /// address doesn't have.
-const FOREIGN: [&str; 6] = [
+pub(in crate::commands) const FOREIGN: [&str; 6] = [
     "PGHOSTADDR",
     "PGSERVICE",
     "PGSSLNEGOTIATION",

@@ -1,0 +1,360 @@
+//! Runs commands of an application against each other, statement by statement, and judges every schedule by
+//! the serial orders of the same commands.
+//!
+//! The application stays as it is: its sessions lead through a relay, which passes bytes on unchanged and
+//! holds a batch until the schedule lets it pass. Before each schedule the rows are put back.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `relay`, `session` | connections, and bytes that are held |
+//! | `gate` | which statements may pass, and whose they are |
+//! | `statement` | what a text says of itself |
+//! | `process` | commands, and whose a connection is |
+//! | `serve` | the application that is started |
+//! | `stage`, `schedule` | a schedule, and how it is performed |
+//! | `ground` | contents of the tables: changes, putting back |
+//! | `masks`, `answer` | what says nothing about the order |
+//! | `outcome`, `judge`, `verdict` | what came of a schedule, and the verdict on it |
+//! | `search`, `report` | the schedules of a level, and what was found |
+//!
+//! Not here: options, output, copies of databases. It prints nothing, and knows no scripts of isobench's.
+//!
+//! ```no_run
+//! use std::time::Duration;
+//! use isobench_race::{Environment, Settings, race};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let host = isobench_pgwire::Host::unix("/run/postgresql", 5432);
+//! let server = isobench_pgwire::ConnectOptions::new(host, "ada", "shop_copy");
+//! let listener = std::net::TcpListener::bind(("127.0.0.1", 0))?;
+//! let port = listener.local_addr()?.port().to_string();
+//! let settings = Settings {
+//!     commands: vec!["psql -c 'UPDATE item SET stock = stock - 1'".to_owned(); 2],
+//!     environment: Environment {
+//!         set: vec![("PGHOST".to_owned(), "127.0.0.1".to_owned()), ("PGPORT".to_owned(), port)],
+//!         unset: Vec::new(),
+//!     },
+//!     ..Settings::new(server)
+//! };
+//! let raced = race(&settings, listener, &|| false, &mut |_| {});
+//! println!("{} levels", raced.report.levels.len());
+//! # Ok(())
+//! # }
+//! ```
+
+mod answer;
+mod error;
+mod gate;
+mod ground;
+mod judge;
+mod masks;
+mod outcome;
+mod process;
+mod relay;
+mod report;
+mod schedule;
+mod search;
+mod serve;
+mod session;
+mod stage;
+mod statement;
+mod verdict;
+
+use std::collections::BTreeMap;
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use isobench_isolation::Level;
+use isobench_pgwire::ConnectOptions;
+
+pub use error::RaceError;
+pub use process::Environment;
+pub use report::{
+    AnswerReport, CommandReport, Count, Difference, Event, Finding, LevelReport, Report, StepReport,
+};
+pub use schedule::{MOST_COMMANDS, Schedule, Turn};
+pub use serve::{Application, Readiness};
+pub use verdict::Verdict;
+
+use crate::gate::Gate;
+use crate::ground::Ground;
+use crate::judge::{Judge, Performer};
+use crate::masks::Contents;
+use crate::outcome::Outcome;
+use crate::relay::Relay;
+use crate::search::{Limits, alone, search};
+use crate::serve::Serving;
+use crate::stage::Stage;
+
+/// The silence after which nothing comes of a command, at first.
+const SETTLE: Duration = Duration::from_millis(12);
+
+/// The longest such silence.
+const LONGEST_SETTLE: Duration = Duration::from_millis(800);
+
+/// The longest time of a schedule, unless the serial orders took longer than a fifth of it.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// The time after which a clock shows another second.
+const SECOND: Duration = Duration::from_millis(1050);
+
+/// What to try.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The server, as the commands reach it. User, password and database are the commands' own.
+    pub server: ConnectOptions,
+    /// The same for isobench's own session, whose role may put rows back.
+    pub admin: ConnectOptions,
+    /// The commands, lines of shell; two or three.
+    pub commands: Vec<String>,
+    /// The environment of commands and application, with the relay's address.
+    pub environment: Environment,
+    /// The levels; none for the application's own and the stronger ones.
+    pub levels: Vec<Level>,
+    /// The time for the schedules of each level.
+    pub budget: Duration,
+    /// The only schedule.
+    pub schedule: Option<Schedule>,
+    /// Tables, and columns of tables, that aren't compared.
+    pub ignored: Vec<String>,
+    /// The most megabytes of tables.
+    pub size_limit: u64,
+    /// Conditions that have to hold after each schedule: names and queries.
+    pub conditions: Vec<(String, String)>,
+    /// The application to start.
+    pub application: Option<Application>,
+    /// The time for which the application is watched at rest.
+    pub watch: Duration,
+}
+
+impl Settings {
+    /// The usual ones, for a server.
+    pub fn new(server: ConnectOptions) -> Self {
+        Self {
+            admin: server.clone(),
+            server,
+            commands: Vec::new(),
+            environment: Environment::default(),
+            levels: Vec::new(),
+            budget: Duration::from_mins(1),
+            schedule: None,
+            ignored: Vec::new(),
+            size_limit: 200,
+            conditions: Vec::new(),
+            application: None,
+            watch: Duration::from_secs(1),
+        }
+    }
+}
+
+/// What was found, and what stood in the way.
+#[derive(Debug)]
+pub struct Raced {
+    /// What was found.
+    pub report: Report,
+    /// The reason why there isn't more.
+    pub problem: Option<RaceError>,
+}
+
+/// Tries the commands against each other at each level. Connections come to `listener`. Whatever happens,
+/// what is held passes, processes that were started are ended, and the rows are put back.
+pub fn race(
+    settings: &Settings,
+    listener: TcpListener,
+    stopped: &dyn Fn() -> bool,
+    tell: &mut dyn FnMut(Event),
+) -> Raced {
+    let mut report = Report::default();
+    let problem = match Ground::open(&settings.admin) {
+        Ok(mut ground) => {
+            let gate = Arc::new(Gate::default());
+            let tried = Relay::start(&gate, listener, settings.server.clone())
+                .map_err(|error| RaceError::Server(format!("connections can't be relayed: {error}")))
+                .and_then(|relay| {
+                    let mut theatre = Theatre { settings, gate: &gate, stopped, tell, serving: None };
+                    let tried = theatre.open(&mut ground, &mut report);
+                    // The application ends before its connections do.
+                    drop(theatre);
+                    drop(relay);
+                    tried
+                });
+            report.notes = gate.lock().notes.iter().cloned().collect();
+            // That rows aren't what they were matters most.
+            ground.restore(0).err().or(tried.err())
+        }
+        Err(error) => Some(error),
+    };
+    Raced { report, problem }
+}
+
+/// Everything but the tables.
+struct Theatre<'a> {
+    settings: &'a Settings,
+    gate: &'a Arc<Gate>,
+    stopped: &'a dyn Fn() -> bool,
+    tell: &'a mut dyn FnMut(Event),
+    serving: Option<Serving>,
+}
+
+impl Theatre<'_> {
+    fn open(&mut self, ground: &mut Ground, report: &mut Report) -> Result<(), RaceError> {
+        report.server = ground.version()?;
+        let own = ground.default_level()?.and_then(|name| name.parse().ok()).unwrap_or(Level::ReadCommitted);
+        own.name().clone_into(&mut report.own_level);
+        let levels = match self.settings.levels.as_slice() {
+            [] => Level::ALL.into_iter().filter(|level| *level >= own).collect(),
+            levels => levels.to_vec(),
+        };
+        for (number, level) in levels.into_iter().enumerate() {
+            self.begin(level, own)?;
+            if number == 0 {
+                self.keep(ground, report)?;
+            }
+            self.level(level, level == own, ground, report)?;
+            self.serving = None;
+        }
+        Ok(())
+    }
+
+    /// Sessions begin at this level from now on; the application is started anew for it.
+    fn begin(&mut self, level: Level, own: Level) -> Result<(), RaceError> {
+        let mut defaults = "-c idle_in_transaction_session_timeout=0".to_owned();
+        if level != own {
+            let name = level.name().replace(' ', "\\ ");
+            defaults = format!("{defaults} -c default_transaction_isolation={name}");
+        }
+        {
+            let mut state = self.gate.lock();
+            state.defaults = defaults;
+            state.asked.clear();
+        }
+        self.serving = None;
+        if let Some(application) = &self.settings.application {
+            (self.tell)(Event::Starting);
+            self.serving = Some(Serving::start(application, &self.settings.environment, self.stopped)?);
+        }
+        Ok(())
+    }
+
+    /// Keeps the contents, and watches what happens at rest.
+    fn keep(&mut self, ground: &mut Ground, report: &mut Report) -> Result<(), RaceError> {
+        let mut ignored = self.settings.ignored.clone();
+        ground.keep(&ignored, self.settings.size_limit)?;
+        if self.serving.is_some() {
+            (self.tell)(Event::Watching);
+            self.gate.lock().watching = true;
+            let end = Instant::now() + self.settings.watch;
+            while Instant::now() < end {
+                if (self.stopped)() {
+                    return Err(RaceError::Interrupted);
+                }
+                thread::sleep(Duration::from_millis(20));
+            }
+            let changes = ground.changes()?;
+            let mut state = self.gate.lock();
+            state.watching = false;
+            report.noise = state.noise.len();
+            report.ignored = changes.iter().map(|change| ground.tables[change.table].name.clone()).collect();
+        }
+        if !report.ignored.is_empty() {
+            ignored.extend(report.ignored.iter().cloned());
+            ground.keep(&ignored, self.settings.size_limit)?;
+        }
+        report.tables = ground.tables.len();
+        report.rows = (0..ground.tables.len()).map(|table| ground.base(table).len()).sum();
+        Ok(())
+    }
+
+    /// Tries one level.
+    fn level(
+        &mut self,
+        level: Level,
+        own: bool,
+        ground: &mut Ground,
+        report: &mut Report,
+    ) -> Result<(), RaceError> {
+        (self.tell)(Event::Level(level.name().to_owned()));
+        let began = Instant::now();
+        let stage = Stage {
+            gate: Arc::clone(self.gate),
+            commands: &self.settings.commands,
+            environment: self.settings.environment.clone(),
+            stopped: self.stopped,
+            patience: PATIENCE,
+            settle: SETTLE,
+            pauses: BTreeMap::new(),
+            at_once: false,
+            conditions: &self.settings.conditions,
+        };
+        let mut company = Company { stage, ground, by_process: None };
+        let mut judge = Judge::new(&self.settings.commands, &mut company)?;
+        let longest = judge.serial.iter().map(|(_, outcome)| outcome.took).max().unwrap_or_default();
+        company.stage.patience = PATIENCE.max(longest * 5);
+        let commands = self.settings.commands.len();
+        report.commands = alone(&judge, commands)
+            .iter()
+            .zip(&self.settings.commands)
+            .enumerate()
+            .map(|(number, (steps, text))| CommandReport {
+                name: schedule::name(number).to_string(),
+                command: text.clone(),
+                statements: steps.len(),
+            })
+            .collect();
+        let mut found = LevelReport {
+            level: level.name().to_owned(),
+            own,
+            serial_seconds: began.elapsed().as_secs_f64(),
+            ..LevelReport::default()
+        };
+        let limits = Limits {
+            budget: self.settings.budget,
+            only: self.settings.schedule.as_ref(),
+            stopped: self.stopped,
+        };
+        let searched = search(&mut judge, &mut company, &limits, commands, &mut found, self.tell);
+        found.asked = self.gate.lock().asked.iter().map(|level| level.name().to_owned()).collect();
+        report.levels.push(found);
+        searched
+    }
+}
+
+/// The commands on their stage, with the tables.
+struct Company<'a, 'g> {
+    stage: Stage<'a>,
+    ground: &'g mut Ground,
+    /// All sessions so far belong to processes of commands; none before the first one.
+    by_process: Option<bool>,
+}
+
+impl Performer for Company<'_, '_> {
+    fn run(&mut self, schedule: &Schedule, ahead: i64) -> Result<Outcome, RaceError> {
+        self.ground.restore(ahead)?;
+        self.stage.perform(schedule, self.ground)
+    }
+
+    fn contents(&self) -> &dyn Contents {
+        self.ground
+    }
+
+    fn settle_longer(&mut self) -> bool {
+        self.stage.settle *= 2;
+        self.stage.settle <= LONGEST_SETTLE
+    }
+
+    fn learn(&mut self, outcome: &Outcome) {
+        for (command, pause) in &outcome.pauses {
+            let known = self.stage.pauses.entry(*command).or_default();
+            *known = (*known).max(*pause);
+        }
+        let all = outcome.steps.iter().all(|step| step.by_process);
+        self.by_process = Some(self.by_process.unwrap_or(true) && all);
+        self.stage.at_once = self.by_process == Some(true);
+    }
+
+    fn next_second(&mut self, outcome: &Outcome) {
+        thread::sleep(SECOND.saturating_sub(outcome.took));
+    }
+}

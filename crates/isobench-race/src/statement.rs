@@ -1,0 +1,308 @@
+//! Texts of statements: which of them others can see, and which end a transaction.
+//!
+//! Not here: what a statement reads and writes. Every place between two statements is tried.
+
+use isobench_isolation::Level;
+use isobench_record::pattern;
+use isobench_script::lexer::{Kind, Token, tokens};
+
+/// The part of a `traceparent` by which the commands of a race are known, before their numbers.
+/// Source: W3C Trace Context, "trace-id".
+const TRACE: &str = "1505be9cace0000000000000";
+
+/// Commands that neither read nor change what other sessions see.
+const APART: [&str; 11] = [
+    "BEGIN",
+    "START",
+    "SET",
+    "SHOW",
+    "RESET",
+    "DISCARD",
+    "DEALLOCATE",
+    "LISTEN",
+    "UNLISTEN",
+    "SAVEPOINT",
+    "RELEASE",
+];
+
+/// Functions that drivers call to look whether the server is there.
+const PINGS: [&str; 4] = ["version", "current_schema", "set_config", "pg_backend_pid"];
+
+/// A kind of statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Nature {
+    /// Nobody else sees it.
+    Apart,
+    /// It ends the transaction.
+    End,
+    /// Anything else.
+    Work,
+}
+
+/// The statements that are sent together.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Batch {
+    /// Their texts, with values, in one line for each statement.
+    pub(crate) text: String,
+    /// No other session sees any of them.
+    pub(crate) apart: bool,
+    /// They only end the transaction.
+    pub(crate) only_ends: bool,
+    /// The last one that others can see ends the transaction.
+    pub(crate) ends: bool,
+    /// The level that they ask for.
+    pub(crate) level: Option<Level>,
+    /// The command whose `traceparent` is in a comment.
+    pub(crate) traced: Option<usize>,
+    /// Their text without values.
+    pub(crate) shape: String,
+}
+
+impl Batch {
+    /// What is known of these texts.
+    pub(crate) fn of(texts: &[String]) -> Self {
+        let mut natures = Vec::new();
+        let mut level = None;
+        for text in texts {
+            let all = tokens(text);
+            for statement in all.split(|token| token.text == ";") {
+                let words: Vec<&Token<'_>> = statement.iter().filter(|token| is_word(token)).collect();
+                level = level.or_else(|| asked_level(&words));
+                if !words.is_empty() {
+                    natures.push(nature(&words));
+                }
+            }
+        }
+        let text = texts.join(";\n");
+        Self {
+            apart: natures.iter().all(|nature| *nature == Nature::Apart),
+            only_ends: natures.contains(&Nature::End) && !natures.contains(&Nature::Work),
+            ends: natures.iter().rfind(|nature| **nature != Nature::Apart) == Some(&Nature::End),
+            level,
+            traced: traced(&text),
+            shape: pattern(&text),
+            text,
+        }
+    }
+}
+
+fn is_word(token: &Token<'_>) -> bool {
+    !matches!(token.kind, Kind::Blank | Kind::Comment)
+}
+
+fn nature(words: &[&Token<'_>]) -> Nature {
+    let Some(first) = words.first() else { return Nature::Apart };
+    let second = |options: &[&str]| words.iter().skip(1).take(2).any(|word| word.is_any(options));
+    if first.is("ROLLBACK") && second(&["TO"]) {
+        return Nature::Apart;
+    }
+    if first.is_any(&["COMMIT", "END", "ROLLBACK", "ABORT"]) {
+        return Nature::End;
+    }
+    if first.is_any(&APART) || is_ping(words) || reads_catalogs(words) {
+        return Nature::Apart;
+    }
+    Nature::Work
+}
+
+/// True for `SELECT 1`, `SELECT version()` and the like.
+fn is_ping(words: &[&Token<'_>]) -> bool {
+    let [select, rest @ ..] = words else { return false };
+    if !select.is("SELECT") {
+        return false;
+    }
+    match rest {
+        [] => true,
+        [one, after @ ..] if one.kind == Kind::Number || one.kind == Kind::Text => {
+            matches!(after, [] | [_] | [_, _]) && !after.iter().any(|word| word.is_any(&["FROM", ","]))
+        }
+        [schema, dot, call @ ..] if schema.is("pg_catalog") && dot.is(".") => is_call_of_ping(call),
+        call => is_call_of_ping(call),
+    }
+}
+
+/// True for one call of such a function with nothing but literals.
+fn is_call_of_ping(call: &[&Token<'_>]) -> bool {
+    let [function, open, .., close] = call else { return false };
+    let calls = call.iter().filter(|word| word.is("(")).count();
+    function.is_any(&PINGS)
+        && open.is("(")
+        && close.is(")")
+        && calls == 1
+        && !call.iter().any(|word| word.is("FROM"))
+}
+
+/// True for a query on nothing but the system's catalogs, each named with its schema.
+fn reads_catalogs(words: &[&Token<'_>]) -> bool {
+    let first = words.first().is_some_and(|first| first.is("SELECT"));
+    let changes = words.iter().any(|word| word.is_any(&["INSERT", "UPDATE", "DELETE", "MERGE"]));
+    let sources = words.windows(2).filter(|pair| pair[0].is_any(&["FROM", "JOIN"]));
+    let named: Vec<bool> = sources.map(|pair| pair[1].name().as_deref() == Some("pg_catalog")).collect();
+    first && !changes && !named.is_empty() && named.iter().all(|catalog| *catalog) && !lists_sources(words)
+}
+
+/// True if a comma separates sources of the query.
+fn lists_sources(words: &[&Token<'_>]) -> bool {
+    let mut depth = 0_i32;
+    let list = words.iter().skip_while(|word| !word.is("FROM"));
+    for word in list.take_while(|word| !word.is_any(&["WHERE", "GROUP", "ORDER"])) {
+        match word.text {
+            "(" => depth += 1,
+            ")" => depth -= 1,
+            "," if depth == 0 => return true,
+            _ => {}
+        }
+    }
+    false
+}
+
+/// The level that a statement asks for: `ISOLATION LEVEL …`, or a setting.
+fn asked_level(words: &[&Token<'_>]) -> Option<Level> {
+    let named = |level: &Level| {
+        let name: Vec<&str> = level.name().split(' ').collect();
+        let is_there = |at: usize| {
+            let found = words.get(at..at + name.len());
+            found.is_some_and(|found| found.iter().zip(&name).all(|(word, name)| word.is(name)))
+        };
+        let after = |pair: &[&Token<'_>]| pair[0].is("ISOLATION") && pair[1].is("LEVEL");
+        words.windows(2).enumerate().any(|(at, pair)| after(pair) && is_there(at + 2))
+    };
+    let set = |level: &Level| {
+        let setting =
+            words.iter().any(|word| word.is_any(&["default_transaction_isolation", "transaction_isolation"]));
+        let literal = |word: &&Token<'_>| {
+            word.literal().is_some_and(|(_, text, _)| text.eq_ignore_ascii_case(level.name()))
+        };
+        setting && words.first().is_some_and(|first| first.is("SET")) && words.iter().any(literal)
+    };
+    Level::ALL.into_iter().find(|level| named(level) || set(level))
+}
+
+/// The `traceparent` of a command.
+pub(crate) fn traceparent(command: usize) -> String {
+    format!("00-{TRACE}{:08x}-{:016x}-01", command + 1, command + 1)
+}
+
+fn traced(text: &str) -> Option<usize> {
+    let at = text.find(TRACE)? + TRACE.len();
+    let number = u32::from_str_radix(text.get(at..at + 8)?, 16).ok()?;
+    usize::try_from(number).ok()?.checked_sub(1)
+}
+
+/// The text with values in place of its parameters, for people.
+pub(crate) fn filled(sql: &str, values: &[String]) -> String {
+    let value = |token: &Token<'_>| {
+        let number: usize = token.text.get(1..)?.parse().ok()?;
+        values.get(number.checked_sub(1)?)
+    };
+    let mut out = String::new();
+    for token in tokens(sql) {
+        match (token.kind == Kind::Parameter).then(|| value(&token)).flatten() {
+            Some(value) => out.push_str(value),
+            None => out.push_str(token.text),
+        }
+    }
+    out
+}
+
+/// The words of a text that may be names of tables.
+pub(crate) fn names(sql: &str) -> Vec<String> {
+    tokens(sql).iter().filter_map(Token::name).collect()
+}
+
+/// True if a text has a word of those that write or lock rows.
+pub(crate) fn may_write(sql: &str) -> bool {
+    let words = ["INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE", "COPY", "SHARE", "CALL"];
+    tokens(sql).iter().any(|token| token.is_any(&words))
+}
+
+/// A text in one line, without comments.
+pub(crate) fn in_one_line(sql: &str) -> String {
+    let mut out = String::new();
+    for token in tokens(sql) {
+        match token.kind {
+            Kind::Blank | Kind::Comment if out.ends_with(' ') || out.is_empty() => {}
+            Kind::Blank | Kind::Comment => out.push(' '),
+            _ => out.push_str(token.text),
+        }
+    }
+    out.truncate(out.trim_end_matches([' ', ';']).len());
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn batch(sql: &str) -> Batch {
+        Batch::of(&[sql.to_owned()])
+    }
+
+    #[test]
+    fn statements_that_no_other_session_sees() {
+        for sql in [
+            "BEGIN",
+            "/* x */ begin isolation level serializable;",
+            "SET application_name = 'x'; SHOW timezone",
+            "",
+            "SELECT 1",
+            "select 'ping'",
+            "SELECT version()",
+            "select pg_catalog.version()",
+            "SELECT set_config('a', 'b', false)",
+            "ROLLBACK TO SAVEPOINT a",
+            "SELECT t.oid FROM pg_catalog.pg_type t JOIN pg_catalog.pg_namespace n ON true",
+        ] {
+            assert!(batch(sql).apart, "{sql}");
+        }
+        for sql in [
+            "SELECT 1 FROM item",
+            "UPDATE item SET stock = 1",
+            "SELECT f(1)",
+            "SELECT version(), f()",
+            "SELECT version(f())",
+            "BEGIN; UPDATE item SET stock = 1",
+            "SELECT * FROM pg_catalog.pg_class, item",
+            "SELECT nextval('s')",
+            "COMMIT",
+        ] {
+            assert!(!batch(sql).apart, "{sql}");
+        }
+    }
+
+    #[test]
+    fn ends_of_transactions() {
+        assert!(batch("commit").only_ends && batch("ROLLBACK;").only_ends && batch("END").ends);
+        let whole = batch("UPDATE item SET stock = 1; COMMIT; SELECT 1");
+        assert!(whole.ends && !whole.only_ends);
+        assert!(!batch("COMMIT; UPDATE item SET stock = 1").ends);
+    }
+
+    #[test]
+    fn levels_that_are_asked_for() {
+        assert_eq!(batch("BEGIN ISOLATION LEVEL REPEATABLE READ").level, Some(Level::RepeatableRead));
+        let session = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL SERIALIZABLE";
+        assert_eq!(batch(session).level, Some(Level::Serializable));
+        let setting = "SET default_transaction_isolation TO 'read committed'";
+        assert_eq!(batch(setting).level, Some(Level::ReadCommitted));
+        assert_eq!(batch("SELECT 'ISOLATION LEVEL SERIALIZABLE'").level, None);
+    }
+
+    #[test]
+    fn a_traceparent_in_a_comment_names_the_command() {
+        let text = format!("SELECT * FROM item /*traceparent='{}'*/", traceparent(1));
+        assert_eq!(batch(&text).traced, Some(1));
+        assert_eq!(batch("SELECT * FROM item").traced, None);
+    }
+
+    #[test]
+    fn texts_for_people() {
+        let values = ["7".to_owned(), "'a'".to_owned()];
+        assert_eq!(
+            filled("WHERE a = $1 AND b = $2 AND c = '$1'", &values),
+            "WHERE a = 7 AND b = 'a' AND c = '$1'"
+        );
+        assert_eq!(in_one_line("SELECT  a, -- x\n b /* y */ FROM t ;"), "SELECT a, b FROM t");
+        assert!(may_write("select * from t for update") && !may_write("select updated from t"));
+    }
+}

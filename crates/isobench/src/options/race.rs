@@ -1,0 +1,93 @@
+//! Options of `isobench race`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use isobench_isolation::Level;
+use isobench_race::Readiness;
+
+use super::{ConnectionOptions, EmbeddedOptions};
+
+/// The heading of options on the database.
+const DATABASE: &str = "Database (its rows are changed, and put back before each schedule)";
+
+/// Options of `isobench race`.
+#[expect(clippy::doc_markdown, reason = "the help shows variables as a shell does")]
+#[derive(Debug, Args)]
+#[command(
+    after_help = "COMMAND is a line of shell; --and separates two or three of them. One alone is run twice. \
+Commands and the application find isobench by PGHOST, PGPORT, PGDATABASE, PGUSER and DATABASE_URL. A command \
+gets its name, A, B or C, by ISOBENCH_COMMAND, and a trace by TRACEPARENT. A command that begins with curl prints the \
+status of HTTP, too.
+
+The commands really run, many times. isobench puts back rows and sequences. E-mails, files, caches, queues and other \
+databases stay as the commands leave them.
+
+Exit status: 0 no race in the schedules that were tried; 3 a race at the application's own level, or at the first of \
+--levels; 2 the commands couldn't be tried against each other; 1 wrong options, or no server."
+)]
+pub struct RaceOptions {
+    /// Isolation levels with which sessions begin: rc, rr, ser or their full names [default: the
+    /// application's own level and the stronger ones]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = level)]
+    pub levels: Vec<Level>,
+    /// Time for the schedules of each level, such as 30s
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = isobench_plan::seconds)]
+    pub budget: f64,
+    /// Try only this schedule: A3,B runs three statements of A, then B, then the rest of A
+    #[arg(long, value_name = "SCHEDULE")]
+    pub schedule: Option<String>,
+    /// Condition that the tables have to meet after each schedule: a query that returns true or
+    /// false, such as 'total: SELECT sum(balance) = 1000 FROM account'
+    #[arg(long, value_name = "[NAME:]QUERY")]
+    pub invariant: Vec<String>,
+    /// Don't compare this table, or this column of a table; repeatable. Rows of such a table aren't
+    /// put back
+    #[arg(long, value_name = "TABLE[.COLUMN]")]
+    pub ignore: Vec<String>,
+    /// Write what was found to this file as JSON
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Write a test for each level to this file, as JUnit does
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+    /// Start the application by this line of shell, anew for each level, and stop it at the end
+    #[arg(long, value_name = "COMMAND", requires = "ready", help_heading = "Application")]
+    pub serve: Option<String>,
+    /// The application is ready once this port of 127.0.0.1 accepts connections, or this URL answers
+    #[arg(long, value_name = "PORT|URL", requires = "serve", help_heading = "Application")]
+    pub ready: Option<Readiness>,
+    /// Watch the application at rest for this time first: what it does then is never held
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "1s",
+        value_parser = isobench_plan::seconds,
+        requires = "serve",
+        help_heading = "Application"
+    )]
+    pub watch: f64,
+    /// Copy this database to an embedded PostgreSQL by pg_dump, and use the copy; a connection string
+    /// or URI
+    #[arg(long, value_name = "CONNINFO", help_heading = DATABASE, conflicts_with = "on_this_database")]
+    pub copy_from: Option<String>,
+    /// Use the database of the connection options itself: nobody else may use it. Its name again
+    #[arg(long, value_name = "DBNAME", help_heading = DATABASE)]
+    pub on_this_database: Option<String>,
+    /// Megabytes above which tables aren't copied or put back
+    #[arg(long, value_name = "MB", default_value = "200", help_heading = DATABASE)]
+    pub size_limit: u64,
+    /// The embedded server.
+    #[command(flatten)]
+    pub embedded: EmbeddedOptions,
+    /// The named server.
+    #[command(flatten)]
+    pub connection: ConnectionOptions,
+    /// The commands
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+}
+
+fn level(text: &str) -> Result<Level, String> {
+    text.parse().map_err(|error: isobench_isolation::UnknownLevel| error.to_string())
+}

@@ -1,0 +1,392 @@
+//! `isobench race`: commands of an application against each other. Each is a small script of psql's, or a
+//! request to a small application.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use isobench_testkit::installed::python_with;
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::support::named::Database;
+use crate::support::program::{Finished, Running};
+use crate::support::scene::Scene;
+use crate::support::skip;
+
+const TABLES: &str = "CREATE TABLE item (id serial PRIMARY KEY, stock int NOT NULL);
+    INSERT INTO item (stock) VALUES (5), (7);
+    CREATE TABLE orders (id serial PRIMARY KEY, item int NOT NULL REFERENCES item, at timestamptz NOT NULL);
+    CREATE TABLE member (name text PRIMARY KEY);
+    CREATE TABLE heartbeat (at timestamptz)";
+
+/// Reads the stock and writes what it read, less one.
+const ORDER: &str = "psql -qAt -v ON_ERROR_STOP=1 <<'END'
+BEGIN;
+SELECT stock FROM item WHERE id = 1 \\gset
+UPDATE item SET stock = :stock - 1 WHERE id = 1;
+INSERT INTO orders (item, at) VALUES (1, now());
+COMMIT;
+END
+";
+
+/// The same in one statement.
+const ATOMIC: &str = "psql -qAt -v ON_ERROR_STOP=1 -c BEGIN \
+    -c 'UPDATE item SET stock = stock - 1 WHERE id = 1 AND stock > 0' \
+    -c 'INSERT INTO orders (item, at) VALUES (1, now())' -c COMMIT";
+
+/// A registration that looks first.
+const REGISTER: &str = "[ \"$(psql -qAt -c \"SELECT count(*) FROM member WHERE name = 'bob'\")\" = 0 ] || \
+    { echo taken; exit 0; }; psql -qAt -c \"INSERT INTO member VALUES ('bob')\"";
+
+/// A scene and a database with the tables, if there are a server and psql.
+fn shop(test: &str) -> Option<(Scene, Database)> {
+    if Command::new("psql").arg("--version").output().is_err() {
+        skip(test, "psql isn't installed");
+        return None;
+    }
+    let database = Database::new(test)?;
+    database.connect().execute(TABLES).expect("tables");
+    let scene = Scene::new();
+    scene.write("order.sh", ORDER);
+    scene.write("atomic.sh", ATOMIC);
+    scene.write("register.sh", REGISTER);
+    Some((scene, database))
+}
+
+/// The program on this database, whose name is typed as consent.
+fn program(scene: &Scene, database: &Database, options: &[&str], commands: &[&str]) -> Command {
+    let mut program = database.isobench(scene, &["race"]);
+    program.args(["--on-this-database", &database.name]).args(options).arg("--").args(commands);
+    program
+}
+
+fn race(scene: &Scene, database: &Database, options: &[&str], commands: &[&str]) -> Finished {
+    Running::start(&mut program(scene, database, options, commands)).finish()
+}
+
+/// The contents of all tables.
+fn contents(database: &Database) -> String {
+    database.value(
+        "SELECT concat_ws(' ', (SELECT string_agg(id || '=' || stock, ',' ORDER BY id) FROM item),
+            (SELECT count(*) FROM orders), (SELECT count(*) FROM member),
+            (SELECT last_value || is_called::text FROM orders_id_seq))",
+    )
+}
+
+/// Fails unless the tables are as they were at first.
+fn assert_restored(database: &Database) {
+    assert_eq!(contents(database), "1=5,2=7 0 0 1false");
+}
+
+#[test]
+fn a_lost_update_is_found_at_the_level_that_permits_it() {
+    let Some((scene, database)) = shop("a_lost_update_is_found_at_the_level_that_permits_it") else { return };
+    let files = ["--json", "race.json", "--junit", "race.xml"];
+    let raced = race(&scene, &database, &files, &["sh order.sh"]).expect(3);
+    let raced = raced.prints(&[
+        "2 commands, 4 and 4 statements; 9 schedules",
+        "This command, run twice at once, RACES at read committed.",
+        "At serializable no race in 3 schedules, but ",
+        "gets exit 3 (40001) in 3 of them",
+        "item.stock (id 1) is 4; after A;B it is 3",
+        "Not compared: orders.at, orders.id",
+    ]);
+    raced.says(&["the commands race at read committed"]);
+    assert_restored(&database);
+    let found: Value = serde_json::from_str(&scene.read("race.json")).expect("JSON");
+    assert_eq!((&found["format"], &found["own_level"]), (&"isobench/race".into(), &"read committed".into()));
+    let verdicts: Vec<&Value> =
+        found["levels"].as_array().expect("levels").iter().map(|level| &level["verdicts"]).collect();
+    assert_eq!(verdicts[0], &serde_json::json!([{"verdict": "wrong-state", "schedules": 3}]));
+    assert_eq!(verdicts[2], &serde_json::json!([{"verdict": "error", "schedules": 3}]));
+    let xml = scene.read("race.xml");
+    assert!(xml.contains("tests=\"3\" failures=\"1\"") && xml.contains("type=\"wrong state\""), "{xml}");
+    // What was found is found again by its schedule, and ends at the next level.
+    let again =
+        race(&scene, &database, &["--schedule", "A1,B", "--levels", "rc"], &["sh order.sh"]).expect(3);
+    again.prints(&["; 1 schedule in "]);
+    race(&scene, &database, &["--schedule", "A1,B", "--levels", "rr"], &["sh order.sh"]).expect(0);
+    assert_restored(&database);
+}
+
+#[test]
+fn an_update_in_one_statement_is_clean() {
+    let Some((scene, database)) = shop("an_update_in_one_statement_is_clean") else { return };
+    let raced = race(&scene, &database, &["--levels", "rc"], &["sh atomic.sh", "--and", "sh", "atomic.sh"]);
+    let raced = raced.expect(0).prints(&["At read committed no race in 2 schedules.", "serial 2"]);
+    assert!(!raced.stdout.to_lowercase().contains("safe"), "{}", raced.stdout);
+    assert_restored(&database);
+}
+
+#[test]
+fn commands_that_only_read_are_clean() {
+    let Some((scene, database)) = shop("commands_that_only_read_are_clean") else { return };
+    let read = "date +%s; psql -At -c BEGIN -c 'SELECT sum(stock) FROM item' -c 'SELECT now(), count(*) FROM orders' -c COMMIT";
+    let other = "psql -At -c 'SELECT stock FROM item' -c 'SELECT random() FROM item'";
+    race(&scene, &database, &["--levels", "rc"], &[read, "--and", other])
+        .expect(0)
+        .prints(&["no race in 3 schedules."]);
+}
+
+#[test]
+fn a_unique_key_turns_a_race_into_an_error_for_the_user() {
+    let Some((scene, database)) = shop("a_unique_key_turns_a_race_into_an_error_for_the_user") else {
+        return;
+    };
+    let raced = race(&scene, &database, &["--levels", "rc"], &["sh register.sh"]).expect(0);
+    raced.prints(&["no race in 1 schedule, but A gets exit 1 (23505) in 1 of them", "! 23505 duplicate key"]);
+    database.connect().execute("ALTER TABLE member DROP CONSTRAINT member_pkey").expect("altered");
+    let raced = race(&scene, &database, &["--levels", "rc"], &["sh register.sh"]).expect(3);
+    raced.prints(&["RACES at read committed", "member: 2 new or changed rows; after A;B: 1"]);
+    assert_restored(&database);
+}
+
+#[test]
+fn locks_in_another_order_are_an_error_for_the_user() {
+    let Some((scene, database)) = shop("locks_in_another_order_are_an_error_for_the_user") else { return };
+    let transfer = |from: u8, to: u8| {
+        format!(
+            "psql -q -v ON_ERROR_STOP=1 -c BEGIN -c 'UPDATE item SET stock = stock - 1 WHERE id = {from}' \
+             -c 'UPDATE item SET stock = stock + 1 WHERE id = {to}' -c COMMIT"
+        )
+    };
+    let (one, other) = (transfer(1, 2), transfer(2, 1));
+    let raced = race(&scene, &database, &["--levels", "rc"], &[&one, "--and", &other]).expect(0);
+    raced.prints(&["no race in 4 schedules, but", "(40P01) in 2 of them", "(waited for a lock)", "serial 2"]);
+    assert_restored(&database);
+}
+
+/// Tables of every kind, with values that COPY escapes.
+const KINDS: &str = "CREATE TABLE \"Odd name\" (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, \"a\"\"b\" text, raw bytea,
+        list int[], doubled int GENERATED ALWAYS AS (cardinality(list) * 2) STORED);
+    INSERT INTO \"Odd name\" (\"a\"\"b\", raw, list) VALUES (E'tab\\t line\\n back\\\\slash', '\\x00ff', '{1,2}'), (NULL, '', NULL), ('\\N', NULL, '{}');
+    CREATE TABLE part (id int, day date NOT NULL) PARTITION BY RANGE (day);
+    CREATE TABLE part_1 PARTITION OF part FOR VALUES FROM ('2026-01-01') TO ('2027-01-01');
+    INSERT INTO part VALUES (1, '2026-05-05'), (2, '2026-06-06');
+    CREATE TABLE parent (id int); CREATE TABLE child (extra json) INHERITS (parent);
+    INSERT INTO parent VALUES (1); INSERT INTO child VALUES (2, '{\"a\": 1}');
+    CREATE TABLE many (id int PRIMARY KEY, word text);
+    INSERT INTO many SELECT n, 'word ' || n FROM generate_series(1, 6000) AS n;
+    CREATE TABLE log (id serial, what text);
+    CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN INSERT INTO log (what) VALUES (TG_OP); RETURN NULL; END';
+    CREATE TRIGGER note AFTER INSERT OR UPDATE OR DELETE ON many FOR EACH ROW EXECUTE FUNCTION note()";
+
+#[test]
+fn rows_of_every_kind_of_table_are_put_back() {
+    let Some((scene, database)) = shop("rows_of_every_kind_of_table_are_put_back") else { return };
+    database.connect().execute(KINDS).expect("tables");
+    let all = "SELECT concat_ws(E'\\n', (SELECT string_agg(t::text, ';' ORDER BY ctid) FROM \"Odd name\" t),
+        (SELECT string_agg(t::text, ';' ORDER BY ctid) FROM part t), (SELECT string_agg(t::text, ';') FROM ONLY parent t),
+        (SELECT string_agg(t::text, ';') FROM child t), (SELECT md5(string_agg(t::text, ';' ORDER BY id)) FROM many t),
+        (SELECT count(*) FROM log), (SELECT string_agg(sequencename || coalesce(last_value, -1), ';' ORDER BY 1) FROM pg_sequences))";
+    // Where rows lie may change; their order may not.
+    let before = database.value(all);
+    scene.write(
+        "change.sql",
+        "BEGIN; UPDATE \"Odd name\" SET \"a\"\"b\" = 'x', list = '{3}'; DELETE FROM part WHERE id = 2;
+        UPDATE parent SET id = 9; DELETE FROM many WHERE id % 1000 = 0; UPDATE many SET word = 'new' WHERE id = 7;
+        INSERT INTO many VALUES (7000, 'more'); INSERT INTO item (stock) VALUES (1);
+        COMMIT; UPDATE item SET stock = stock + 1 WHERE id = 1;",
+    );
+    let command = "psql -q -v ON_ERROR_STOP=1 -f change.sql";
+    let other = "psql -q -c 'UPDATE item SET stock = stock + 1 WHERE id = 2'";
+    let raced = race(&scene, &database, &["--levels", "rc", "--budget", "5s"], &[command, "--and", other]);
+    raced.expect(0).prints(&["no race in "]);
+    assert_eq!(database.value(all), before);
+    assert_restored(&database);
+}
+
+#[test]
+fn three_commands_are_tried_in_one_schedule() {
+    let Some((scene, database)) = shop("three_commands_are_tried_in_one_schedule") else { return };
+    let options = ["--levels", "rc", "--schedule", "A1,B,C"];
+    let commands = ["sh order.sh", "--and", "sh order.sh", "--and", "sh order.sh"];
+    race(&scene, &database, &options, &commands).expect(3).prints(&["after A;B;C it is 2"]);
+    assert_restored(&database);
+}
+
+#[test]
+fn a_condition_that_breaks_is_a_race() {
+    let Some((scene, database)) = shop("a_condition_that_breaks_is_a_race") else { return };
+    let ignored = ["--levels", "rc", "--schedule", "A1,B", "--ignore", "item.stock"];
+    race(&scene, &database, &ignored, &["sh order.sh"]).expect(0);
+    let condition = "sold: SELECT stock = 5 - (SELECT count(*) FROM orders) FROM item WHERE id = 1";
+    let options = [&ignored[..], &["--invariant", condition]].concat();
+    race(&scene, &database, &options, &["sh order.sh"]).expect(3).prints(&["Sold doesn't hold"]);
+    let wrong = [&ignored[..4], &["--ignore", "itme"]].concat();
+    race(&scene, &database, &wrong, &["sh order.sh"])
+        .expect(1)
+        .says(&["there is no table or column \"itme\""]);
+    assert_restored(&database);
+}
+
+#[test]
+fn commands_that_cannot_be_tried_have_status_2() {
+    let Some((scene, database)) = shop("commands_that_cannot_be_tried_have_status_2") else { return };
+    let options = ["--levels", "rc"];
+    let untouched = race(&scene, &database, &options, &["echo hello"]).expect(2);
+    untouched.says(&["the commands sent no statement through isobench (A exit 0, B exit 0)"]);
+    let elsewhere = race(&scene, &database, &options, &["psql -d postgres -c 'CREATE TABLE t ()'"]).expect(2);
+    elsewhere.says(&["a session for database \"postgres\" was refused"]);
+    let encrypted = race(&scene, &database, &options, &["PGSSLMODE=require psql -c 'SELECT 1'"]).expect(2);
+    encrypted.says(&["demands an encrypted connection", "sslmode=disable"]);
+    let random = "psql -qAt -c 'UPDATE item SET stock = (random() * 1000000)::int WHERE id = 1'";
+    race(&scene, &database, &options, &[random])
+        .expect(2)
+        .says(&["item.stock differs between two runs of A;B"]);
+    // Last, since the server's process sleeps on.
+    let [_, folder, _, port, _, user] = database.server_options();
+    let around = format!(
+        "psql -h {folder} -p {port} -U {user} -c 'SELECT pg_sleep(5)' & sleep 0.3; psql -c 'UPDATE item SET stock = 1'"
+    );
+    race(&scene, &database, &options, &[&around]).expect(2).says(&["connected to the database directly"]);
+    assert_restored(&database);
+}
+
+#[test]
+fn a_database_is_changed_only_with_consent_and_by_nobody_else() {
+    let test = "a_database_is_changed_only_with_consent_and_by_nobody_else";
+    let Some((scene, database)) = shop(test) else { return };
+    let mut without = database.isobench(&scene, &["race"]);
+    without.args(["--", "touch started"]);
+    let consent = format!("--on-this-database {}", database.name);
+    Running::start(&mut without).finish().expect(1).says(&["--copy-from", &consent]);
+    let mut other = database.isobench(&scene, &["race", "--on-this-database", "shop"]);
+    other.args(["--", "touch started"]);
+    Running::start(&mut other).finish().expect(1).says(&["the connection options lead to database"]);
+    scene.run(&["race", "--", "touch started"]).expect(1).says(&["race needs a database"]);
+    let mut session = database.connect();
+    session.execute("SET application_name = 'nightly'").expect("set");
+    let used = race(&scene, &database, &[], &["touch started"]).expect(1);
+    used.says(&["is in use by nightly"]);
+    session.close();
+    database
+        .connect()
+        .execute(
+            "CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+        CREATE TRIGGER always BEFORE INSERT ON item FOR EACH ROW EXECUTE FUNCTION f();
+        ALTER TABLE item ENABLE ALWAYS TRIGGER always",
+        )
+        .expect("a trigger");
+    race(&scene, &database, &[], &["touch started"]).expect(1).says(&["is enabled always"]);
+    assert!(!scene.file("started").exists(), "nothing was started");
+}
+
+#[test]
+fn wrong_words_are_refused_before_anything_runs() {
+    let scene = Scene::new();
+    for (words, expected) in [
+        (&["--schedule", "C1", "--", "x"][..], "there is no command \"C\""),
+        (&["--", "x", "--and"], "a command next to --and is empty"),
+        (&["--", "a", "--and", "b", "--and", "c", "--and", "d"], "there are 4 commands"),
+        (&["--serve", "x", "--", "a"], "--ready"),
+        (&["--serve", "x", "--ready", "localhost", "--", "a"], "give a port, such as 8000"),
+        (&["--copy-from", "dbname=x", "-d", "y", "--", "a"], "leave out -h, -p, -U and -d"),
+        (&["--levels", "high", "--", "a"], "high"),
+        (&["-d", "x", "--server-setting", "fsync=off", "--", "a"], "which only --copy-from uses"),
+    ] {
+        scene.run(&[&["race"], words].concat()).expect(1).says(&[expected]);
+    }
+}
+
+#[test]
+fn an_interrupt_puts_rows_back_and_ends_what_was_started() {
+    let test = "an_interrupt_puts_rows_back_and_ends_what_was_started";
+    let Some((scene, database)) = shop(test) else { return };
+    let slow = "psql -q -c 'UPDATE item SET stock = 0 WHERE id = 1' -c 'SELECT pg_sleep(60)'";
+    let running = Running::start(&mut program(&scene, &database, &["--levels", "rc"], &[slow]));
+    crate::support::wait_for("the first command", || contents(&database).starts_with("1=0").then_some(()));
+    running.signal(Signal::TERM);
+    let began = Instant::now();
+    let ended = running.finish().expect(2);
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    ended.says(&["interrupted"]);
+    assert_restored(&database);
+    assert_eq!(scene.processes(), Vec::<String>::new());
+}
+
+#[test]
+fn what_was_found_until_an_interrupt_is_reported() {
+    let Some((scene, database)) = shop("what_was_found_until_an_interrupt_is_reported") else { return };
+    let files = ["--json", "race.json"];
+    let running = Running::start(&mut program(&scene, &database, &files, &["sh order.sh"]));
+    running.wait_for_stderr("repeatable read: one command after the other");
+    running.signal(Signal::INT);
+    running.finish().expect(2).prints(&["RACES at read committed", "Incomplete: interrupted"]);
+    assert!(scene.read("race.json").contains("\"problem\": \"interrupted\""));
+    assert_restored(&database);
+}
+
+#[test]
+fn a_copy_is_used_and_the_original_is_left_alone() {
+    let Some((scene, database)) = shop("a_copy_is_used_and_the_original_is_left_alone") else { return };
+    let [_, folder, _, port, _, user] = database.server_options();
+    let source = format!("host={folder} port={port} user={user} dbname={}", database.name);
+    let mut session = database.connect();
+    let raced = scene.run(&["race", "--copy-from", &source, "--levels", "rc", "--", "sh order.sh"]).expect(3);
+    raced.prints(&["a copy of ", "RACES at read committed"]);
+    assert_eq!(
+        session
+            .value("SELECT n_tup_upd FROM pg_stat_user_tables WHERE relname = 'item'")
+            .expect("a number")
+            .as_deref(),
+        Some("0")
+    );
+    assert_restored(&database);
+    scene.assert_clean();
+}
+
+/// The application: keep-alive, a pool, a heartbeat.
+const APPLICATION: &str = include_str!("race/application.py");
+
+#[test]
+fn requests_to_an_application_with_a_pool_race() {
+    let test = "requests_to_an_application_with_a_pool_race";
+    let python = match python_with("psycopg") {
+        Ok(python) => python.to_string_lossy().into_owned(),
+        Err(why) => return skip(test, &why),
+    };
+    if Command::new("curl").arg("--version").output().is_err() {
+        return skip(test, "curl isn't installed");
+    }
+    let Some((scene, database)) = shop(test) else { return };
+    scene.write("application.py", APPLICATION);
+    let port = std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("one").port();
+    let race = |pool: u8, levels: &str, path: &str| {
+        let serve = format!("POOL={pool} PORT={port} exec {python} application.py");
+        let (ready, url) = (format!("http://127.0.0.1:{port}/"), format!("http://127.0.0.1:{port}{path}"));
+        let options = ["--serve", &serve, "--ready", &ready, "--levels", levels];
+        race(&scene, &database, &options, &[&format!("curl -X POST {url}")])
+    };
+    let raced = race(4, "rc,rr", "/order").expect(3);
+    raced.prints(&[
+        "RACES at read committed",
+        "gets HTTP 500 (40001) in 3 of them",
+        "after A;B it is 3",
+        "heartbeat",
+        "Never held, since the application sends them at rest: 1 statement",
+    ]);
+    race(4, "rc", "/atomic").expect(0).prints(&["At read committed no race in "]);
+    race(1, "rc", "/order").expect(2).prints(&["their statements don't mix and nothing is known"]);
+    assert_restored(&database);
+    assert_eq!(scene.processes(), Vec::<String>::new());
+}
+
+/// An application that copies, sends pipelines, listens and cancels.
+const PROTOCOL: &str = include_str!("race/protocol.py");
+
+#[test]
+fn everything_that_a_driver_does_passes() {
+    let test = "everything_that_a_driver_does_passes";
+    let python = match python_with("psycopg") {
+        Ok(python) => python.to_string_lossy().into_owned(),
+        Err(why) => return skip(test, &why),
+    };
+    let Some((scene, database)) = shop(test) else { return };
+    scene.write("protocol.py", PROTOCOL);
+    let options = ["--levels", "rc", "--schedule", "A1,B", "--json", "race.json"];
+    race(&scene, &database, &options, &[&format!("{python} protocol.py")]).expect(0).prints(&["serial 1"]);
+    let found: Value = serde_json::from_str(&scene.read("race.json")).expect("JSON");
+    assert_eq!(found["commands"][0]["statements"], 13, "{found:#}");
+    assert_restored(&database);
+}
