@@ -74,7 +74,7 @@ impl Examiner<'_> {
             variables.extend(own);
         }
         let key = texts.join(", ");
-        let of_texts = key.contains(|letter: char| letter == '(' || letter == ':' || letter == '\'');
+        let of_texts = key.contains(['(', ':', '\'']);
         Some(AdvisoryLock { key, variables, strength, of_texts })
     }
 }
