@@ -47,13 +47,13 @@ pub enum Reading {
 /// depends on the size.
 pub const BUILTINS: &str = "SELECT '=', amopopr, NULL::pg_catalog.text FROM pg_catalog.pg_amop \
          WHERE amopmethod = 403 AND amopstrategy = 3 \
-     UNION ALL SELECT '()', p.oid, n.name || CASE WHEN n.name !~ '^([-+*/%&|#~]|abs|mod|div|gcd|lcm)$' \
-             AND EXISTS (SELECT FROM pg_catalog.unnest(p.proargtypes) AS a(oid) WHERE a.oid IN (20, 21, 23)) \
-         THEN '#' || p.oid ELSE '' END \
-         FROM pg_catalog.pg_proc p CROSS JOIN LATERAL (SELECT coalesce((SELECT min(o.oprname::pg_catalog.text) \
-             FROM pg_catalog.pg_operator o WHERE o.oprcode = p.oid AND o.oid < 16384), p.proname::pg_catalog.text)) \
-             AS n(name) \
-         WHERE p.provolatile = 'i' AND p.prokind = 'f' AND p.oid < 16384 \
+     UNION ALL SELECT '()', n.oid, n.name || CASE WHEN n.name !~ '^([-+*/%&|#~]|abs|mod|div|gcd|lcm)$' \
+             AND EXISTS (SELECT FROM pg_catalog.unnest(n.proargtypes) AS a(oid) WHERE a.oid IN (20, 21, 23)) \
+         THEN '#' || n.oid ELSE '' END \
+         FROM (SELECT p.oid, p.proargtypes, coalesce(o.name, p.proname::pg_catalog.text) AS name \
+             FROM pg_catalog.pg_proc p LEFT JOIN (SELECT oprcode, min(oprname::pg_catalog.text) AS name \
+                 FROM pg_catalog.pg_operator WHERE oid < 16384 GROUP BY oprcode) o ON o.oprcode = p.oid \
+             WHERE p.provolatile = 'i' AND p.prokind = 'f' AND p.oid < 16384) AS n \
      UNION ALL SELECT '::', oid, pg_catalog.format_type(oid, NULL) FROM pg_catalog.pg_type";
 
 /// The tree of the function that this transaction has made.

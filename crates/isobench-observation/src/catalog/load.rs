@@ -15,6 +15,10 @@ use super::{Catalog, FunctionFacts};
 
 type Rows = Vec<Vec<Option<String>>>;
 
+/// Whether queries are compiled. The server takes some of those below for so expensive that it would, which takes far
+/// longer than the queries (PostgreSQL manual, "When to JIT?").
+const JIT: &str = "SELECT pg_catalog.current_setting('jit', true)";
+
 /// Version, handling of backslashes, and one row for each schema of the search path.
 const SETTINGS: &str = "
 SELECT pg_catalog.current_setting('server_version_num'),
@@ -452,6 +456,18 @@ impl Catalog {
     /// # Errors
     /// The function's.
     pub fn load<E>(query: &mut dyn FnMut(&str) -> Result<Rows, E>) -> Result<Catalog, E> {
+        let compiles = query(JIT)?.first().is_some_and(|row| text(row, 0) == "on");
+        if compiles {
+            query("SELECT pg_catalog.set_config('jit', 'off', false)")?;
+        }
+        let catalog = Self::read(query);
+        if compiles {
+            query("SELECT pg_catalog.set_config('jit', 'on', false)")?;
+        }
+        catalog
+    }
+
+    fn read<E>(query: &mut dyn FnMut(&str) -> Result<Rows, E>) -> Result<Catalog, E> {
         let mut catalog = Catalog::default();
         let mut iso = false;
         for row in query(SETTINGS)? {
