@@ -470,8 +470,10 @@ fn tables_are_made_for_a_limited_time() {
     let mut command = s.isobench(&words(&line));
     // The least limit is 1 s then.
     let finished = Running::start(command.env("ISOBENCH_PATIENCE", "0.1")).finish().expect(0);
-    assert_eq!(finished.stderr.matches("\ntrying ").count(), 2, "{}", finished.stderr);
-    assert!(s.read("out.json").contains("making the tables for other schedules took 1 s, of at most 1 s"));
+    // As soon as it is spent: after one of them on a slow machine.
+    assert!((1..=2).contains(&finished.stderr.matches("\ntrying ").count()), "{}", finished.stderr);
+    let found = s.read("out.json");
+    assert!(found.contains("making the tables for other schedules took") && found.contains("of at most 1 s"), "{found}");
     finished.prints(&["making the tables for other schedules took"]);
 }
 
