@@ -473,7 +473,10 @@ fn tables_are_made_for_a_limited_time() {
     // As soon as it is spent: after one of them on a slow machine.
     assert!((1..=2).contains(&finished.stderr.matches("\ntrying ").count()), "{}", finished.stderr);
     let found = s.read("out.json");
-    assert!(found.contains("making the tables for other schedules took") && found.contains("of at most 1 s"), "{found}");
+    assert!(
+        found.contains("making the tables for other schedules took") && found.contains("of at most 1 s"),
+        "{found}"
+    );
     finished.prints(&["making the tables for other schedules took"]);
 }
 
