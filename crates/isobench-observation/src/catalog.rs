@@ -2,6 +2,7 @@
 
 mod hidden;
 mod load;
+mod queries;
 mod reading;
 mod relation;
 mod trigger;
