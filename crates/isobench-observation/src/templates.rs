@@ -318,11 +318,8 @@ impl Read {
         self.fixes = examiner.fixes().into_iter().map(named).collect();
         if touches_rows(self.kind, &self.text) {
             self.tables = examiner.named_tables();
-            let accesses = match &catalog.standing_in {
-                Some(name) => Err(format!("{name} may stand in for the server's own")),
-                None => examiner.accesses(),
-            };
-            if accesses.is_err() && catalog.standing_in.is_none() {
+            let accesses = examiner.accesses();
+            if accesses.is_err() {
                 self.but_for_triggers = examiner.accesses_but_for_triggers().unwrap_or_default();
             }
             self.accesses = accesses.map(|accesses| flows.narrowed(number, accesses));
@@ -365,7 +362,7 @@ impl Read {
 
     /// True if it returns rows of tables.
     fn returns_rows(&self) -> bool {
-        let first = self.text.split(|letter: char| !letter.is_ascii_alphabetic()).next().unwrap_or_default();
+        let first = verb(&self.text);
         let queries = ["select", "with", "values", "table", ""];
         let query = queries.iter().any(|word| word.eq_ignore_ascii_case(first));
         let touches = self.accesses.as_ref().map_or(true, |accesses| !accesses.is_empty());
@@ -391,7 +388,7 @@ impl Read {
         ];
         const SETTINGS: [&str; 2] = ["set", "show"];
         const TELL: [&str; 4] = ["pg_notify", "set_config", "setseed", "pg_logical_emit_message"];
-        let first = self.text.split(|letter: char| !letter.is_ascii_alphabetic()).next().unwrap_or_default();
+        let first = verb(&self.text);
         let is = |words: &[&str]| words.iter().any(|word| word.eq_ignore_ascii_case(first));
         let sets_constant = is(&SETTINGS) && !self.text.contains(':');
         let plain = is(&QUERIES) || sets_constant || self.savepoint.is_some();
@@ -436,7 +433,7 @@ fn touched(read: &mut [Vec<Vec<Read>>]) -> BTreeSet<RelationId> {
 /// Looks at the code behind statements that aren't understood.
 fn look_behind(read: &mut [Vec<Vec<Read>>], catalog: &Catalog, all: &BTreeSet<RelationId>) {
     for statement in read.iter_mut().flatten().flatten().filter(|one| one.accesses.is_err()) {
-        let mut hides = catalog.hidden.behind(&statement.text, catalog);
+        let mut hides = catalog.hidden.behind(&statement.text);
         let named = (0..catalog.relations.len())
             .filter(|id| hides.words.contains(&catalog.relations[*id].name.to_lowercase()))
             .filter(|id| catalog.relations[*id].kind != RelationKind::System);
@@ -543,9 +540,14 @@ fn touches_rows(kind: StatementKind, text: &str) -> bool {
         "checkpoint",
         "lock",
     ];
-    let first = text.split(|letter: char| !letter.is_ascii_alphabetic()).next().unwrap_or_default();
+    let first = verb(text);
     let of_session = OF_THE_SESSION.iter().any(|word| word.eq_ignore_ascii_case(first));
     matches!(kind, StatementKind::Other | StatementKind::Copy) && !of_session
+}
+
+/// The letters with which a statement begins; none before a parenthesis.
+fn verb(text: &str) -> &str {
+    text.split(|letter: char| !letter.is_ascii_alphabetic()).next().unwrap_or_default()
 }
 
 /// The line in a statement's name.

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::tokenizer::{Token, Tokenizer};
 
-use super::{Catalog, Relation, RelationKind};
+use super::{Relation, RelationKind};
 
 /// The texts of code by the names by which it is reached, in lower case.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub struct Hidden {
     pub(super) unreadable: BTreeSet<String>,
     /// The system's functions that may look at more than values and rows.
     pub(super) looking: BTreeSet<String>,
+    /// Relations whose rows no level guards, or that only the system has.
+    pub(super) unguarded: BTreeSet<String>,
 }
 
 /// What a statement and the code behind it may do, by their words.
@@ -74,6 +76,21 @@ const LOOKS: [&str; 6] = ["cmax", "cmin", "ctid", "information_schema", "skip", 
 const BEFORE_STATEMENT: [&str; 5] = ["begin", "else", "loop", "then", "do"];
 
 impl Hidden {
+    /// Notes a relation whose rows no level guards.
+    pub(super) fn note(&mut self, relation: &Relation) {
+        let unguarded = match relation.kind {
+            RelationKind::System => relation.name.starts_with("pg_"),
+            RelationKind::Materialized
+            | RelationKind::Foreign
+            | RelationKind::Stored
+            | RelationKind::Other => true,
+            RelationKind::Table | RelationKind::Partitioned | RelationKind::View => false,
+        };
+        if unguarded {
+            self.unguarded.insert(relation.name.to_lowercase());
+        }
+    }
+
     /// True if a function, type or relation of users has this name.
     pub(crate) fn is_named(&self, name: &str) -> bool {
         let name = name.to_lowercase();
@@ -93,7 +110,7 @@ impl Hidden {
     }
 
     /// What a statement may do, with all code that it reaches.
-    pub(crate) fn behind(&self, text: &str, catalog: &Catalog) -> Hides {
+    pub(crate) fn behind(&self, text: &str) -> Hides {
         let mut hides = Hides::default();
         let mut seen: BTreeSet<&str> = BTreeSet::new();
         let mut open: Vec<&str> = self.always.iter().map(String::as_str).chain([text]).collect();
@@ -108,7 +125,7 @@ impl Hidden {
             let mut words = BTreeSet::new();
             // What the commands of a script itself do is known.
             let own = seen.len() == 1;
-            self.read(&tokens, own, catalog, &mut hides, &mut words);
+            self.read(&tokens, own, &mut hides, &mut words);
             hides.looks |= !own && words.contains("set_config");
             let operators = self.operators.iter().filter(|(name, _)| text.contains(name.as_str()));
             open.extend(operators.flat_map(|(_, texts)| texts).map(String::as_str));
@@ -125,14 +142,7 @@ impl Hidden {
     }
 
     /// Notes what the tokens of a text show, and its words.
-    fn read(
-        &self,
-        tokens: &[Token],
-        own: bool,
-        catalog: &Catalog,
-        hides: &mut Hides,
-        words: &mut BTreeSet<String>,
-    ) {
+    fn read(&self, tokens: &[Token], own: bool, hides: &mut Hides, words: &mut BTreeSet<String>) {
         let tokens: Vec<&Token> =
             tokens.iter().filter(|token| !matches!(token, Token::Whitespace(_))).collect();
         let does = tokens.first().is_some_and(|token| lower(token).is_some_and(|word| word == "do"));
@@ -144,7 +154,7 @@ impl Hidden {
             };
             if let Some(inner) = inner {
                 match Tokenizer::new(&PostgreSqlDialect {}, inner).tokenize() {
-                    Ok(inner) => self.read(&inner, false, catalog, hides, words),
+                    Ok(inner) => self.read(&inner, false, hides, words),
                     Err(_) => hides.wild = true,
                 }
             }
@@ -178,7 +188,7 @@ impl Hidden {
                 word if called && word != "set_config" && self.looking.contains(word) => {
                     hides.looks = true;
                 }
-                word => hides.looks |= !is_column && catalog.is_unguarded(word),
+                word => hides.looks |= !is_column && self.unguarded.contains(word),
             }
             if is_assigned(&tokens, place) {
                 hides.assigned.insert(word.clone());
@@ -216,23 +226,6 @@ fn lower(token: &Token) -> Option<String> {
     }
 }
 
-impl Catalog {
-    /// True if a word is the name of a relation whose rows no level guards, or that only the system has.
-    fn is_unguarded(&self, word: &str) -> bool {
-        let kind = |relation: &&Relation| {
-            relation.kind == RelationKind::System && word.starts_with("pg_")
-                || matches!(
-                    relation.kind,
-                    RelationKind::Materialized
-                        | RelationKind::Foreign
-                        | RelationKind::Stored
-                        | RelationKind::Other
-                )
-        };
-        self.relations.iter().filter(kind).any(|relation| relation.name.eq_ignore_ascii_case(word))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -257,7 +250,7 @@ mod tests {
             looking: ["pg_relation_size", "pg_try_advisory_xact_lock"].map(str::to_owned).into(),
             ..Hidden::default()
         };
-        hidden.behind(text, &Catalog::default())
+        hidden.behind(text)
     }
 
     #[test]

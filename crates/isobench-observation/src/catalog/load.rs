@@ -47,6 +47,7 @@ impl Catalog {
         }
         catalog.relations = query(RELATIONS)?.iter().map(|row| relation(row)).collect();
         catalog.relations.sort_by(|a, b| (&a.schema, &a.name).cmp(&(&b.schema, &b.name)));
+        catalog.relations.iter().for_each(|relation| catalog.hidden.note(relation));
         for id in 0..catalog.relations.len() {
             let found = catalog.resolve(None, &catalog.relations[id].name);
             catalog.relations[id].visible = found == Some(id);

@@ -73,6 +73,18 @@ pub(crate) enum Deed {
     Delete,
 }
 
+impl Deed {
+    /// True if it may change rows, rather than read, lock or check them.
+    pub(crate) fn writes(self) -> bool {
+        !matches!(self, Self::Read | Self::Lock(_) | Self::Refer | Self::Vacant)
+    }
+
+    /// True if it may add a row.
+    pub(crate) fn inserts(self) -> bool {
+        matches!(self, Self::Insert | Self::InsertOrRead | Self::InsertOrUpdate)
+    }
+}
+
 /// A value of a column, as far as two may be known to be equal.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Operand {
@@ -104,6 +116,9 @@ impl Examiner<'_> {
     }
 
     fn accesses_with(&self, ignores_triggers: bool) -> Result<Vec<Access>, Unknown> {
+        if let Some(name) = &self.catalog.standing_in {
+            return Err(format!("{name} may stand in for the server's own"));
+        }
         // Such strings end elsewhere for the server.
         if !self.catalog.standard_strings && self.text.written(&self.range).contains('\\') {
             return Err("backslashes are part of its strings".to_owned());

@@ -6,7 +6,7 @@ use isobench_robustness::Columns;
 
 use super::Read;
 use crate::catalog::{Catalog, Column, Hides, RelationId};
-use crate::statement::{Access, Deed, anything};
+use crate::statement::{Access, Deed, anything, name_in_sql};
 
 /// The tables of which rows come and go, or change their keys.
 pub(super) struct Changing(pub(super) BTreeSet<RelationId>);
@@ -21,11 +21,7 @@ impl Changing {
                         .iter()
                         .filter(|access| {
                             let stays = access.deed == Deed::Update && keeps_keys(access, catalog);
-                            !stays
-                                && !matches!(
-                                    access.deed,
-                                    Deed::Read | Deed::Lock(_) | Deed::Refer | Deed::Vacant
-                                )
+                            !stays && access.deed.writes()
                         })
                         .map(|access| access.table),
                 ),
@@ -59,8 +55,7 @@ impl Replaced {
                 for access in statement.accesses.iter().flatten() {
                     let moves = matches!(access.deed, Deed::Update | Deed::InsertOrUpdate | Deed::Cascade)
                         && !keeps_keys(access, catalog);
-                    let inserts =
-                        matches!(access.deed, Deed::Insert | Deed::InsertOrRead | Deed::InsertOrUpdate);
+                    let inserts = access.deed.inserts();
                     if moves || access.deed == Deed::Delete {
                         gone.insert(access.table);
                     }
@@ -212,7 +207,7 @@ impl Ignored {
             ignored.sequences |= statement.named.contains("nextval");
             ignored.clocks |= CLOCKS.iter().any(|clock| statement.named.contains(*clock));
             for access in statement.accesses.iter().flatten() {
-                let inserts = matches!(access.deed, Deed::Insert | Deed::InsertOrRead | Deed::InsertOrUpdate);
+                let inserts = access.deed.inserts();
                 ignored.sequences |=
                     inserts && catalog.relations[access.table].columns.iter().any(|column| column.fresh);
                 if inserts || access.deed == Deed::Update {
@@ -224,7 +219,7 @@ impl Ignored {
             ignored.clocks |= behind.into_iter().any(|word| CLOCKS.contains(&word.as_str()));
         }
         let tells_time = |table: &RelationId| {
-            let words = catalog.hidden.behind(&catalog.relations[*table].name, catalog).words;
+            let words = catalog.hidden.behind(&name_in_sql(&catalog.relations[*table].name)).words;
             CLOCKS.iter().any(|clock| words.contains(*clock))
         };
         ignored.clocks |= written.iter().any(tells_time);

@@ -11,7 +11,7 @@ use isobench_robustness::{Columns, Operation};
 
 use super::{Read, unknown};
 use crate::catalog::{Catalog, Hidden, RelationId, RelationKind, changes_with_others};
-use crate::statement::{Access, Deed};
+use crate::statement::Access;
 
 /// What a statement reads and writes of such data, by name.
 #[derive(Debug, Clone, Default)]
@@ -168,10 +168,10 @@ fn find_places(read: &mut [Vec<Vec<Read>>], catalog: &Catalog) {
     let name = |table: &RelationId| format!("places of {}", catalog.relations[*table].qualified());
     for statement in read.iter_mut().flatten().flatten() {
         let looked = tables(statement);
-        let reads =
-            |access: &&Access| matches!(access.deed, Deed::Read | Deed::Lock(_) | Deed::Refer | Deed::Vacant);
         let written: BTreeSet<RelationId> = match &statement.accesses {
-            Ok(accesses) => accesses.iter().filter(|one| !reads(one)).map(|access| access.table).collect(),
+            Ok(accesses) => {
+                accesses.iter().filter(|one| one.deed.writes()).map(|access| access.table).collect()
+            }
             Err(_) => statement.tables.clone(),
         };
         statement.unguarded.reads.extend(looked.iter().map(name));
@@ -196,9 +196,8 @@ fn take_numbers(read: &mut [Vec<Vec<Read>>]) {
         return;
     }
     for statement in read.iter_mut().flatten().flatten() {
-        let inserting = [Deed::Insert, Deed::InsertOrRead, Deed::InsertOrUpdate];
         let inserts = match &statement.accesses {
-            Ok(accesses) => accesses.iter().any(|access| inserting.contains(&access.deed)),
+            Ok(accesses) => accesses.iter().any(|access| access.deed.inserts()),
             Err(_) => true,
         };
         if inserts || statement.named.contains("nextval") {
