@@ -63,7 +63,7 @@ impl Answer {
 /// A place in an output: the command, and the two words before.
 type Place = (usize, Vec<String>);
 
-/// What is known of outputs: places that differ between two runs of the same order.
+/// Outputs compared with each other: places that differ between two runs of the same order.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Answers {
     places: BTreeSet<Place>,

@@ -140,7 +140,7 @@ impl Actor {
 pub(crate) struct State {
     pub(crate) seats: BTreeMap<u64, Seat>,
     pub(crate) actors: Vec<Actor>,
-    /// Whose turn it is; nobody's while no schedule runs.
+    /// The command whose turn it is; none while no schedule runs.
     pub(crate) runner: Option<usize>,
     /// The steps that are left of its turn.
     pub(crate) quota: Option<u32>,
@@ -409,7 +409,7 @@ mod tests {
     fn a_command_runs_for_its_number_of_steps() {
         let gate = gate(&[None]);
         gate.lock().run(0, Some(1));
-        assert!(gate.admit(0, &batch("BEGIN")), "nobody sees it");
+        assert!(gate.admit(0, &batch("BEGIN")), "no other session sees it");
         assert!(gate.admit(0, &batch(WORK)));
         gate.ready(0, TransactionStatus::InTransaction, 0);
         assert!(!gate.admit(0, &batch(WORK)) && gate.lock().holds(0));

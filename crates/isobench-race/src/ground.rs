@@ -33,7 +33,7 @@ const LOOK: Duration = Duration::from_millis(20);
 /// The distance between the ids of two runs of the same order.
 pub(crate) const AHEAD: i64 = 1000;
 
-/// The settings of the session: texts of values don't depend on those of roles, nothing fires, and nobody's
+/// The settings of the session: texts of values don't depend on those of roles, nothing fires, and no user's
 /// lock is waited for without end.
 const SETTINGS: &str = "SET search_path = pg_catalog; SET timezone = 'UTC'; SET datestyle = 'ISO, MDY'; \
     SET intervalstyle = 'postgres'; SET extra_float_digits = 1; SET bytea_output = 'hex'; SET row_security = off; \
@@ -65,7 +65,7 @@ pub(crate) struct Ground {
 }
 
 impl Ground {
-    /// Opens the session, and makes sure that nobody else uses the database.
+    /// Opens the session, and refuses a database that others use.
     ///
     /// # Errors
     /// No server, rights that are missing, or others who use the database.

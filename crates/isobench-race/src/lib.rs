@@ -149,10 +149,10 @@ impl Settings {
     }
 }
 
-/// What was found, and what stood in the way.
+/// The findings, and the error that ended the search.
 #[derive(Debug)]
 pub struct Raced {
-    /// What was found.
+    /// The findings.
     pub report: Report,
     /// The reason why there isn't more.
     pub problem: Option<RaceError>,
@@ -218,7 +218,7 @@ impl Theatre<'_> {
         Ok(())
     }
 
-    /// Sessions begin at this level from now on; the application is started anew for it.
+    /// Sessions begin at this level from now on; the application is restarted for it.
     fn begin(&mut self, level: Level, own: Level) -> Result<(), RaceError> {
         let mut defaults = "-c idle_in_transaction_session_timeout=0".to_owned();
         if level != own {

@@ -1,10 +1,10 @@
-//! What was found, for people and programs to read.
+//! The findings, for people and programs to read.
 
 use serde::Serialize;
 
 use crate::verdict::Verdict;
 
-/// What was found of some commands.
+/// The findings about some commands.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Report {
     /// The version of the server.
@@ -53,7 +53,7 @@ pub struct LevelReport {
     pub tried: usize,
     /// The number of schedules with each verdict.
     pub verdicts: Vec<Count>,
-    /// What was found, the gravest first.
+    /// The findings, the gravest first.
     pub findings: Vec<Finding>,
     /// Columns that differ between two runs of the same order.
     pub not_compared: Vec<String>,

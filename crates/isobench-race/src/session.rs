@@ -326,7 +326,7 @@ fn is_nothing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
-/// The size of the message at the start; `None` if that isn't known yet.
+/// The size of the message at the start; `None` before it has arrived.
 fn size_of(bytes: &[u8]) -> Option<usize> {
     let length = bytes.get(1..HEADER)?;
     let length = u32::from_be_bytes([length[0], length[1], length[2], length[3]]);

@@ -59,7 +59,7 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// What is known of these texts.
+    /// The meaning of these texts.
     pub(crate) fn of(texts: &[String]) -> Self {
         let mut natures = Vec::new();
         let mut level = None;

@@ -101,7 +101,7 @@ fn a_lost_update_is_found_at_the_level_that_permits_it() {
     assert_eq!(verdicts[2], &serde_json::json!([{"verdict": "error", "schedules": 3}]));
     let xml = scene.read("race.xml");
     assert!(xml.contains("tests=\"3\" failures=\"1\"") && xml.contains("type=\"wrong state\""), "{xml}");
-    // What was found is found again by its schedule, and ends at the next level.
+    // A finding comes again by its schedule, and ends at the next level.
     let again =
         race(&scene, &database, &["--schedule", "A1,B", "--levels", "rc"], &["sh order.sh"]).expect(3);
     again.prints(&["; 1 schedule in "]);

@@ -20,7 +20,7 @@ use crate::servers;
 /// The role that puts rows back: it owns what the application owns, and no trigger fires for it.
 const RESTORER: &str = "isobench_restorer";
 
-/// Settings of a server that nobody needs afterwards. A deadlock is found soon.
+/// Settings of a server that ends with isobench. A deadlock is found soon.
 const SETTINGS: [(&str, &str); 3] =
     [("fsync", "off"), ("synchronous_commit", "off"), ("deadlock_timeout", "100ms")];
 

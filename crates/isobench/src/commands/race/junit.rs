@@ -1,4 +1,4 @@
-//! What was found as XML, as `JUnit` writes it: a test for each level, which fails if the commands race at it.
+//! The findings as XML, as `JUnit` writes it: a test for each level, which fails if the commands race at it.
 
 use isobench_comparison::{Failure, Outcome};
 use isobench_race::{Finding, LevelReport, RaceError, Report};

@@ -1,4 +1,4 @@
-//! What was found as text: the answer, one schedule in a column for each command, and a line for each
+//! The findings as text: the answer, one schedule in a column for each command, and a line for each
 //! level, all on one screen.
 
 #[cfg(test)]
@@ -97,7 +97,7 @@ fn answer(report: &Report) -> Vec<String> {
     lines
 }
 
-/// What is known of a level without a race.
+/// A level without a race.
 fn clean(level: &LevelReport) -> String {
     if level.planned == 0 {
         return "there is no schedule to try: each command sends its statements at once.".to_owned();
