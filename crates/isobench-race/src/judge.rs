@@ -283,7 +283,11 @@ impl Judge {
         }
         let mut found = Vec::new();
         for order in orders(commands) {
-            found.push(if order.is_empty() { None } else { Some(performer.run(&Schedule::serial(&order), 0)?) });
+            found.push(if order.is_empty() {
+                None
+            } else {
+                Some(performer.run(&Schedule::serial(&order), 0)?)
+            });
         }
         self.fewer.insert(commands.to_vec(), found.clone());
         Ok(found)
