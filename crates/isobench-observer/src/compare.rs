@@ -54,6 +54,8 @@ pub(crate) struct ServerCounts {
     pub others: u64,
     /// The most visits of autovacuum to the database, given the time that passed.
     pub autovacuum_visits: u64,
+    /// The most vacuums and analyses of a table before the readings that were counted between them.
+    pub autovacuum_before: u64,
     /// Some sessions hadn't ended when the counters were read, or that couldn't be seen.
     pub incomplete: bool,
     /// The counts fell meanwhile, and may have risen again since.
@@ -80,7 +82,7 @@ pub(crate) fn compare(counters: &[Counter], facts: &ServerCounts, ours: &OwnCoun
         counters.iter().find(|counter| counter.name == name).map_or(0, |counter| whole(counter.change))
     };
     let background = facts.autovacuum_visits * VISIT
-        + (tables("autovacuum_count") + tables("autoanalyze_count")) * PER_TABLE;
+        + (tables("autovacuum_count") + tables("autoanalyze_count") + facts.autovacuum_before) * PER_TABLE;
     let rows = [
         ("sessions", "sessions", ours.sessions, 0, 0),
         (
@@ -214,6 +216,9 @@ mod tests {
         assert!(judged(110.0, 5.0, &facts)[0].1.starts_with("autovacuum"));
         assert!(!judged(112.0, 5.0, &facts)[0].0);
         assert!(!judged(102.0, 5.0, &facts)[0].0);
+        let facts = ServerCounts { autovacuum_visits: 1, autovacuum_before: 4, ..ServerCounts::default() };
+        assert!(judged(140.0, 5.0, &facts)[0].1.starts_with("autovacuum"), "it counts them when it ends");
+        assert!(!judged(142.0, 5.0, &facts)[0].0);
     }
 
     #[test]

@@ -7,14 +7,16 @@ use isobench_pgwire::Rows;
 
 use crate::activity;
 use crate::arm::Arm;
+use crate::autovacuum;
 use crate::capabilities::{Capabilities, ReadingWay};
 use crate::counters::{CounterReading, Unreadable};
 use crate::scans::{self, ScanReading};
 use crate::session::{ObserverSession, Refusal};
 
-/// The numbers that mark the rows of tables and of sessions among those of the counters' views.
+/// The numbers that mark the rows of tables, of sessions, and of autovacuum's among those of the counters' views.
 const TABLES: &str = "-1";
 const SESSIONS: &str = "-2";
+const AUTOVACUUM: &str = "-3";
 
 /// The readings at the edge of a window.
 #[derive(Debug, Clone, Default)]
@@ -31,6 +33,9 @@ pub struct Edge {
     pub tables: Option<ScanReading>,
     /// The sessions in the database except our own; `None` if they can't be seen.
     pub present: Option<Vec<u32>>,
+    /// The most vacuums and analyses of a table by autovacuum whose transactions the server may count
+    /// later.
+    pub unreported: u64,
 }
 
 /// Prepares one statement for all readings, after those that are refused are known.
@@ -50,8 +55,10 @@ fn prepare_all(
     let counters = capabilities.counters.queries();
     let tables = capabilities.sees_tables.then(|| (TABLES.to_owned(), scans::arm()));
     let sessions = capabilities.sees_sessions.then(|| (SESSIONS.to_owned(), activity::arm(database)));
+    let autovacuum = capabilities.naptime.map(|_| (AUTOVACUUM.to_owned(), autovacuum::arm()));
     // The sessions first: one that isn't seen any more is then in the counters.
-    let arms: Vec<(String, Arm)> = sessions.into_iter().chain(counters).chain(tables).collect();
+    let sessions = sessions.into_iter().chain(autovacuum);
+    let arms: Vec<(String, Arm)> = sessions.chain(counters).chain(tables).collect();
     let width = arms.iter().map(|(_, arm)| arm.columns.len()).max().unwrap_or(0);
     let arms: Vec<String> = arms.iter().map(|(mark, arm)| arm.query(mark, width)).collect();
     session.query(&format!("prepare isobench_edge as {}", arms.join(" union all "))).map(drop)
@@ -80,6 +87,7 @@ fn one_by_one(
     capabilities: &mut Capabilities,
     note: &mut dyn FnMut(Unreadable),
 ) -> Edge {
+    let unreported = capabilities.naptime.and_then(|_| autovacuum::unreported(session).ok()).unwrap_or(0);
     let counters = capabilities.counters.read(session, note);
     let commits = capabilities.counters.commits(&counters);
     let mut tables = None;
@@ -94,7 +102,7 @@ fn one_by_one(
         }
     }
     let present = if capabilities.sees_sessions { activity::pids(session).ok() } else { None };
-    Edge { own: (0, 0), counters, commits, tables, present }
+    Edge { own: (0, 0), counters, commits, tables, present, unreported }
 }
 
 /// Sorts the rows of the one answer.
@@ -114,6 +122,10 @@ fn take(capabilities: &Capabilities, rows: Rows) -> Edge {
             SESSIONS => {
                 let pid: Option<u32> = name.as_ref().and_then(|pid| pid.parse().ok());
                 edge.present.get_or_insert_default().extend(pid);
+            }
+            AUTOVACUUM => {
+                let count = values.first().and_then(|count| count.as_ref()?.parse().ok());
+                edge.unreported = count.unwrap_or(0);
             }
             view => {
                 if let Ok(index) = view.parse() {

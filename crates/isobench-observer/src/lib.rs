@@ -56,6 +56,7 @@
 
 mod activity;
 mod arm;
+mod autovacuum;
 mod capabilities;
 mod compare;
 mod counters;

@@ -77,6 +77,8 @@ pub struct WindowSums {
     pub tables: ScanSums,
     /// The observer's own transactions, committed and rolled back.
     own: (u64, u64),
+    /// The most vacuums and analyses of a table before a window whose transactions were counted in it.
+    unreported: u64,
     /// The server's counts fell in a window.
     reset: bool,
 }
@@ -179,6 +181,7 @@ impl MeasuredPart {
             own_rolled_back: self.windows.own.1,
             others: self.others.len() as u64,
             autovacuum_visits,
+            autovacuum_before: self.windows.unreported,
             incomplete,
             reset: self.windows.reset,
             inexact: inexact.or(self.inexact),
@@ -189,6 +192,7 @@ impl MeasuredPart {
 impl WindowSums {
     fn add(&mut self, begin: &Edge, end: &Edge) {
         self.reset |= begin.commits.zip(end.commits).is_some_and(|(begin, end)| end < begin);
+        self.unreported += begin.unreported;
         self.counters.add(&begin.counters, &end.counters);
         self.tables.add(begin.tables.as_ref(), end.tables.as_ref());
         self.own.0 += end.own.0.saturating_sub(begin.own.0);
@@ -248,6 +252,7 @@ mod tests {
             commits: Some(commits),
             tables: None,
             present: Some(present.to_vec()),
+            unreported: 0,
         }
     }
 

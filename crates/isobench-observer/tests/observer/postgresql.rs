@@ -2,7 +2,7 @@
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use isobench_observer::{
     CountComparison, LocalServer, LocksSeen, Observed, OwnCounts, Part, PredicateLocks, Processes,
@@ -109,6 +109,55 @@ fn counts_agree_exactly() {
             counters_rose(&observed, server);
             assert_eq!(observed.notes, Vec::<String>::new());
         }
+    });
+}
+
+/// Settings with which one worker of autovacuum takes a second for each table.
+const SLOW_WORKER: [(&str, &str); 5] = [
+    ("autovacuum_naptime", "1s"),
+    ("autovacuum_max_workers", "1"),
+    ("autovacuum_analyze_threshold", "1000000"),
+    ("autovacuum_vacuum_cost_delay", "100ms"),
+    ("autovacuum_vacuum_cost_limit", "20"),
+];
+
+#[test]
+fn autovacuum_may_count_at_its_end_the_tables_of_before() {
+    on_each_server("autovacuum_may_count_at_its_end_the_tables_of_before", &SLOW_WORKER, |server| {
+        let mut other = session(server);
+        for table in 0..8 {
+            let rows = format!("create table slow{table} as select i from generate_series(1, 1500) i");
+            other.execute(&rows).unwrap();
+            other.execute(&format!("update slow{table} set i = i + 1")).unwrap();
+        }
+        let visited = "(select sum(autovacuum_count) from pg_stat_user_tables)";
+        // Otherwise its regular visits could explain as much.
+        until(&mut other, &format!("select {visited} >= 7"));
+        other.execute("alter system set autovacuum_naptime = '1h'").unwrap();
+        other.execute("select pg_reload_conf()").unwrap();
+        other.close();
+        let observer = observer(server, server.user(), None);
+        observer.before_sessions(ONE);
+        observer.begin(ONE);
+        let mut client = session(server);
+        client.execute("alter system set autovacuum_vacuum_cost_delay = 0").unwrap();
+        client.execute("select pg_reload_conf()").unwrap();
+        let (limit, mut committed) = (Instant::now() + PATIENCE, 3);
+        let works = "select exists (select from pg_stat_activity where backend_type = 'autovacuum worker')";
+        while client.value(works).unwrap().as_deref() == Some("t") {
+            assert!(Instant::now() < limit, "the worker doesn't end");
+            thread::sleep(Duration::from_millis(50));
+            committed += 1;
+        }
+        observer.end(ONE);
+        let reads = "select query from pg_stat_activity where application_name = 'isobench observer'";
+        assert_eq!(client.value(reads).unwrap().as_deref(), Some("execute isobench_edge"));
+        committed += 1;
+        client.close();
+        let observed = observer.after_sessions(ONE);
+        assert_eq!(observed.notes, Vec::<String>::new());
+        let rows = observed.compare(&OwnCounts { committed, sessions: 1, ..OwnCounts::default() });
+        assert!(rows.iter().all(|row| row.agrees), "on {}: {:#?}", server.version(), shown(&rows));
     });
 }
 
