@@ -396,12 +396,13 @@ fn ignored(of: Ignored) -> Vec<&'static str> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
-    use crate::text::answer;
+    use crate::text::details as answer;
 
-    #[test]
-    fn a_measurement_counts_for_levels_that_passed_and_against_those_that_are_proved() {
+    /// Two scripts: one is proved to need serializable, though read committed passed; for the other read
+    /// committed is proved.
+    pub(crate) fn doctors() -> Advice {
         let transaction = |script: &str, level, passed: Option<Level>| Transaction {
             script: script.to_owned(),
             level: Some(level),
@@ -413,7 +414,7 @@ mod tests {
             unknown: Vec::new(),
             not_tried: None,
         };
-        let mut advice = Advice {
+        Advice {
             format: FORMAT,
             version: 2,
             tables: vec!["doctor".to_owned()],
@@ -433,7 +434,12 @@ mod tests {
             deadlocks: Vec::new(),
             measured: None,
             incomplete: None,
-        };
+        }
+    }
+
+    #[test]
+    fn a_measurement_counts_for_levels_that_passed_and_against_those_that_are_proved() {
+        let mut advice = doctors();
         let mut clean = advice.clone();
         clean.note_passed(Ok(9000));
         let said = "leave.sql    serializable    proved; read committed passed 32 interleavings and 9,000 transactions, but \

@@ -489,7 +489,7 @@ mod tests {
 
     use super::*;
     use crate::advice::Advice;
-    use crate::text::answer;
+    use crate::text::details as answer;
 
     /// A script that calls a function of which nothing is known.
     fn calls() -> Templates {

@@ -346,7 +346,7 @@ mod tests {
             unmeasured,
         });
         let said = "INCOMPLETE: the server is gone. This is what was found until then.";
-        let (text, page) = (crate::text::answer(&advice, 120), page(&advice));
+        let (text, page) = (crate::text::details(&advice, 120), page(&advice));
         assert!(text.contains(said) && page.contains(said), "{text}");
         assert!(text.contains(&format!("{:<16}  {:>9}  {:>9}  serializable\n", "–", "–", "–")), "{text}");
         assert_eq!(page.matches(">–</td>").count(), 3, "{page}");

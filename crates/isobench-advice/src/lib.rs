@@ -23,10 +23,12 @@
 //! | `hints` | other ways to write the SQL, for people |
 //! | `idioms` | how frameworks ask for a level |
 //! | `file` | what `--write` writes and `--check` reads |
-//! | `text` | the answer for a terminal |
+//! | `brief` | the answer on one screen |
+//! | `text` | the answer with all details |
 //! | `html` | the same as a page |
 
 mod advice;
+pub mod brief;
 mod change_set;
 mod deadlocks;
 mod decision;
@@ -53,5 +55,5 @@ pub use isobench_robustness::Promotion;
 pub use patch::{ScriptText, difference, patched};
 pub use reason::{Dependency, Reason};
 pub use shown::{Executed, Shown};
-pub use text::{answer, broken, wrong};
+pub use text::{broken, details, frameworks, wrong};
 pub use twice::{AtLevel, Twice, locked, locks, writing};

@@ -90,7 +90,7 @@ mod tests {
 
     use crate::decision::{MOST_EXECUTED, Question};
     use crate::shown::Executed;
-    use crate::text::{agreed, answer};
+    use crate::text::{agreed, details as answer};
 
     /// A script that reads an account, and writes it back in its second line.
     fn templates() -> Templates {

@@ -1,4 +1,6 @@
-//! The answer for a terminal: the table of transactions first, then prices, changes, and evidence.
+//! The answer with all details: the table of transactions first, then prices, changes, and evidence.
+//!
+//! Not here: the answer on one screen (`brief`).
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -39,8 +41,8 @@ const USUAL: usize = 100;
 /// The most sets of changes that are listed.
 const MOST_SETS: usize = 6;
 
-/// The answer, in lines of at most this width where words permit it.
-pub fn answer(advice: &Advice, width: usize) -> String {
+/// The answer with all details, in lines of at most this width where words permit it.
+pub fn details(advice: &Advice, width: usize) -> String {
     let mut text = String::new();
     paragraph(&mut text, &closed_world(advice), width);
     text.push('\n');
@@ -75,7 +77,6 @@ pub fn answer(advice: &Advice, width: usize) -> String {
         }
     }
     deadlocks(&mut text, advice, width);
-    idioms(&mut text, advice);
     for (number, reason) in evidence.reasons().iter().enumerate() {
         let _ = write!(text, "\n[{}] ", number + 1);
         shown_briefly(&mut text, reason, width);
@@ -188,7 +189,7 @@ pub fn wrong(tried: &Tried) -> String {
     text
 }
 
-fn paragraph(text: &mut String, sentence: &str, width: usize) {
+pub(crate) fn paragraph(text: &mut String, sentence: &str, width: usize) {
     for line in wrap(sentence, width, 0) {
         text.push_str(&line);
         text.push('\n');
@@ -233,7 +234,7 @@ fn transactions<'a>(text: &mut String, advice: &'a Advice, evidence: &mut Eviden
 
 /// The heading of a column of scripts, with the folder in which all of them are, if they are files; and that
 /// folder with its slash, which the column leaves out.
-fn in_folder<'a>(heading: &str, advice: &'a Advice) -> (String, &'a str) {
+pub(crate) fn in_folder<'a>(heading: &str, advice: &'a Advice) -> (String, &'a str) {
     let folder = |script: &'a str| script.rfind('/').map_or("", |slash| &script[..=slash]);
     let are_files = advice.transactions.iter().all(|one| Path::new(&one.script).extension().is_some());
     let mut folders = advice.transactions.iter().map(|one| folder(&one.script));
@@ -247,7 +248,7 @@ fn in_folder<'a>(heading: &str, advice: &'a Advice) -> (String, &'a str) {
 }
 
 /// The table of scripts that run twice at once, and with which changes nothing goes wrong any more.
-fn twice<'a>(text: &mut String, advice: &'a Advice, evidence: &mut Evidence<'a>, width: usize) {
+pub(crate) fn twice<'a>(text: &mut String, advice: &'a Advice, evidence: &mut Evidence<'a>, width: usize) {
     let Some(first) = advice.twice.first() else { return };
     let (heading, folder) = in_folder("each twice at once", advice);
     let mut rows = vec![vec![heading]];
@@ -475,13 +476,16 @@ pub(crate) fn idioms_of(advice: &Advice) -> BTreeSet<Level> {
     levels.filter(|level| *level != Level::ReadCommitted).collect()
 }
 
-fn idioms(text: &mut String, advice: &Advice) {
+/// How frameworks ask for the levels.
+pub fn frameworks(advice: &Advice) -> String {
+    let mut text = String::new();
     for level in idioms_of(advice) {
         let _ = writeln!(text, "\nHow to ask for {level}:");
         for idiom in IDIOMS {
             let _ = writeln!(text, "  {:10}  {}", idiom.framework, idiom.of(level));
         }
     }
+    text
 }
 
 /// A heading for what happens.

@@ -18,7 +18,7 @@ use std::fmt;
 
 pub use precision::paragraphs as precision;
 pub use statements::statements;
-pub use witness::witness;
+pub use witness::{phrase, witness};
 
 use isobench_result::answer::{Answer, answer};
 use isobench_result::conclusions::summarised;

@@ -148,9 +148,13 @@ pub struct Extent {
 impl Extent {
     /// The terminal that a report of this extent is for.
     pub fn terminal(self) -> Terminal {
-        let unicode = shows_unicode(|name| std::env::var_os(name));
-        Terminal { width: width(), legend: self.legend, details: self.details, unicode }
+        Terminal { width: width(), legend: self.legend, details: self.details, unicode: unicode() }
     }
+}
+
+/// True if the terminal shows characters of Unicode.
+pub fn unicode() -> bool {
+    shows_unicode(|name| std::env::var_os(name))
 }
 
 /// True if the locale's characters are those of Unicode (POSIX: Internationalization Variables).

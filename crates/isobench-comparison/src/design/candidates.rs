@@ -9,7 +9,7 @@ use super::{CellPlan, Design};
 use crate::failure::Outcome;
 use crate::workload::Sources;
 
-/// A row that is measured along with the levels of the plan.
+/// A row that is measured.
 #[derive(Debug, Clone)]
 pub struct Candidate {
     /// Its levels.
@@ -37,13 +37,12 @@ impl Rows {
 }
 
 impl Design {
-    /// Measures these rows along with the levels of the plan, in place of other allocations. The plan has
-    /// one work.
+    /// Measures these rows, in place of the levels and allocations of the plan. The plan has one work.
     ///
     /// # Errors
     /// A script can't ask for its level.
     pub fn measure(&mut self, candidates: Vec<Candidate>) -> Outcome {
-        let levels: BTreeSet<Level> = self.plan.levels().iter().copied().collect();
+        let mut levels: BTreeSet<Level> = BTreeSet::new();
         let mut allocations: Vec<Allocation> = Vec::new();
         let mut number = |allocation: &Allocation| {
             allocations.iter().position(|known| known == allocation).unwrap_or_else(|| {
@@ -51,15 +50,19 @@ impl Design {
                 allocations.len() - 1
             })
         };
-        let mut plain = Rows { levels: levels.clone(), ..Rows::default() };
+        let mut plain = Rows::default();
         let mut changed = Vec::new();
         for candidate in candidates {
             // One level for all is a row of the levels.
-            let uniform = candidate.allocation.level().filter(|level| levels.contains(level));
+            let uniform = candidate.allocation.level();
+            levels.extend(uniform);
             let mut rows = Rows::default();
             match (uniform, candidate.changed.is_some()) {
                 (Some(level), true) => rows.levels.extend([level]),
-                (Some(_), false) => continue,
+                (Some(level), false) => {
+                    plain.levels.insert(level);
+                    continue;
+                }
                 (None, true) => rows.allocations.extend([number(&candidate.allocation)]),
                 (None, false) => plain.allocations.extend([number(&candidate.allocation)]),
             }
@@ -69,11 +72,12 @@ impl Design {
                 changed.push(work);
             }
         }
+        self.plan.levels = Some(levels.into_iter().collect());
         self.plan.allocation = (!allocations.is_empty()).then_some(allocations);
         self.works.truncate(1);
+        self.works[0].rows = Some(plain);
         if !changed.is_empty() {
             self.works[0].strategy = Some(DEFAULT_STRATEGY.to_owned());
-            self.works[0].rows = Some(plain);
         }
         self.works.extend(changed);
         for work in &self.works {

@@ -59,6 +59,38 @@ pub fn heading(wrong: &WrongOutcome, levels: &[String]) -> String {
     format!("What goes wrong at {} (executed{before})", enumerated(levels))
 }
 
+/// What is wrong, in a few words: "stock 999, not 998", "one row too many in member".
+pub fn phrase(wrong: &WrongOutcome, masked: &[String]) -> String {
+    if let Some(name) = wrong.broken.first() {
+        return format!("breaks \"{}\"", plain(name));
+    }
+    let differences = Differences::of(wrong, masked);
+    let first = differences.orders.first();
+    if let Some(cell) = first.and_then(|order| order.cells.first()) {
+        let others: Vec<&str> = differences
+            .orders
+            .iter()
+            .flat_map(|order| &order.cells)
+            .filter(|other| (&other.place, &other.column) == (&cell.place, &cell.column))
+            .map(|other| other.otherwise.as_str())
+            .collect();
+        let others = distinct(others);
+        return format!("{} {}, not {}", plain(&cell.column), cell.now, others.join(" or "));
+    }
+    let table = |row: &String| row.split(" (").next().unwrap_or_default().to_owned();
+    if let Some(row) = first.and_then(|order| order.more.first()) {
+        return format!("one row too many in {}", table(row));
+    }
+    if let Some(row) = first.and_then(|order| order.fewer.first()) {
+        return format!("a row of {} is missing", table(row));
+    }
+    if wrong.damage {
+        "rows that no order leaves".to_owned()
+    } else {
+        "an answer that no order gives".to_owned()
+    }
+}
+
 /// The conditions of the user's that it breaks, in a sentence; `None` if there are none.
 pub fn conditions(wrong: &WrongOutcome) -> Option<String> {
     let broken: Vec<String> = wrong.broken.iter().map(|name| format!("\"{}\"", plain(name))).collect();

@@ -14,20 +14,21 @@ use std::path::Path;
 use std::time::Duration;
 
 use isobench_advice::{
-    Advice, AdviceFile, Candidate as Row, Executed, MOST_EXECUTED, Measured, Question, ScriptText, answer,
-    page,
+    Advice, AdviceFile, Candidate as Row, ChangeSet, Decision, Executed, MOST_EXECUTED, Measured, Question,
+    ScriptText, brief, details, frameworks, page,
 };
 use isobench_comparison::{
     Candidate, Conditions, Design, Failure, Followers, Judging, Outcome, Resolved, Site, Sources,
     Surroundings, Target, Work, catalog, compare as measure, read_statements, refusal, require_relations,
 };
-use isobench_database::InitOptions;
+use isobench_database::{Database, InitOptions};
 use isobench_isolation::history::Mode;
 use isobench_isolation::{Allocation, Level};
 use isobench_observation::{Catalog, Templates, templates};
 use isobench_pgwire::SqlState;
 use isobench_plan::{Plan, Size};
 use isobench_result::numbers::counted;
+use isobench_result::words::distinct;
 use isobench_result::{Cell, Document, between, summarise};
 use isobench_runner::{Control, Urgency};
 use isobench_script::{Script, Sql};
@@ -44,7 +45,7 @@ use crate::options::{AdviseOptions, command};
 use crate::output::{self, is_stream, say};
 use crate::servers::{Stage, Wanted, stage};
 
-/// The most sets of changes that are measured.
+/// The most rows that are measured, without those of `--controls`.
 const MOST_MEASURED: usize = 4;
 
 /// The most rows in which one transaction has a lower level than it needs.
@@ -179,6 +180,7 @@ fn carry_out(
     let trial = Trial {
         ended: RefCell::default(),
         making: cell::Cell::default(),
+        left: cell::Cell::new(budget),
         refused: RefCell::default(),
         elsewhere: &elsewhere,
         site: &site,
@@ -206,17 +208,13 @@ fn carry_out(
         },
         |all| trial.execute(&work.sources, None, None, &levels(&names, all)),
     )?;
-    let further: RefCell<Option<Catalog>> = RefCell::default();
-    let read_again = |texts: &[ScriptText]| -> Option<Templates> {
-        let sources = work.sources.with_texts(texts.iter().map(|script| script.text.clone())).ok()?;
-        let workload = work.with_sources(sources).workload(design.seed(), &site.database).ok()?;
-        let scripts: Vec<Script> = workload.mix.scripts().iter().map(|one| one.script.clone()).collect();
-        let mut further = further.borrow_mut();
-        let catalog = read_changed(target, &site, &work, &mut further, &scripts)?;
-        Some(templates(&scripts, &workload.symbols, catalog, &BTreeSet::new()))
-    };
-    let changes = if many { Vec::new() } else { changes(&question, &decision, &trial, read_again)? };
-    let mut advice = Advice { twice, ..Advice::of(&found, &decision, changes) };
+    let mut printed = Printed::new(options, &site.database);
+    let mut advice = Advice { twice, ..Advice::of(&found, &decision, Vec::new()) };
+    advice.note_untried(&trial.refused.borrow());
+    printed.levels(&advice)?;
+    trial.left.set(budget);
+    let changes = if many { Vec::new() } else { changes_of(&question, &decision, &trial)? };
+    advice = Advice { twice: advice.twice, ..Advice::of(&found, &decision, changes) };
     advice.note_untried(&trial.refused.borrow());
     let tried = trial.require_end();
     let whole = tried.is_ok();
@@ -235,14 +233,16 @@ fn carry_out(
     let measured = if options.no_measure || !whole {
         tried
     } else {
-        measured(&mut advice, &found, design, &work, targets, control).map_err(|failure| match failure {
-            // The answer is there; only its prices are missing.
-            Failure::Setup(why) => Failure::Incomplete(format!("the measurement is incomplete: {why}")),
-            other => other,
+        measured(options, &mut advice, &found, design, &work, targets, control).map_err(|failure| {
+            match failure {
+                // The answer is there; only its prices are missing.
+                Failure::Setup(why) => Failure::Incomplete(format!("the measurement is incomplete: {why}")),
+                other => other,
+            }
         })
     };
     advice.incomplete = measured.as_ref().err().map(Failure::to_string);
-    report(options, &advice)?;
+    printed.rest(&advice)?;
     written?;
     if advice.allocation() != decided {
         save(&advice)?;
@@ -250,23 +250,90 @@ fn carry_out(
     measured
 }
 
-/// Prints the advice, and writes it as files.
-fn report(options: &AdviseOptions, advice: &Advice) -> Outcome {
-    let files = [options.json.as_deref(), options.html.as_deref()];
-    let takes_stdout = files.into_iter().flatten().any(is_stream);
-    if let Some(path) = &options.json {
-        let json = serde_json::to_string_pretty(advice).map_err(Failure::setup)?;
-        output::save(path, &(json + "\n"))?;
+/// The changes with which lower levels do.
+fn changes_of(question: &Question<'_>, decision: &Decision, trial: &Trial<'_>) -> Outcome<Vec<ChangeSet>> {
+    let (site, work) = (trial.site, trial.work);
+    let mut known: Option<Catalog> = None;
+    let read_again = |texts: &[ScriptText]| -> Option<Templates> {
+        let sources = work.sources.with_texts(texts.iter().map(|script| script.text.clone())).ok()?;
+        let workload = work.with_sources(sources).workload(trial.seed, &site.database).ok()?;
+        let scripts: Vec<Script> = workload.mix.scripts().iter().map(|one| one.script.clone()).collect();
+        let catalog = read_changed(trial.target, site, work, &mut known, &scripts)?;
+        Some(templates(&scripts, &workload.symbols, catalog, &BTreeSet::new()))
+    };
+    changes(question, decision, trial, read_again)
+}
+
+/// What of the answer is printed: the levels as soon as they are decided, the rest at the end.
+struct Printed<'a> {
+    options: &'a AdviseOptions,
+    server: String,
+    /// Standard output is taken by a file.
+    takes_stdout: bool,
+    /// The levels as they were printed.
+    levels: Option<String>,
+}
+
+impl<'a> Printed<'a> {
+    fn new(options: &'a AdviseOptions, database: &Database) -> Self {
+        let files = [options.json.as_deref(), options.html.as_deref()];
+        let takes_stdout = files.into_iter().flatten().any(is_stream);
+        Printed {
+            options,
+            server: format!("{} {}", database.product.name, database.version),
+            takes_stdout,
+            levels: None,
+        }
     }
-    if let Some(path) = &options.html {
-        output::save(path, &page(advice))?;
+
+    fn screen(&self) -> brief::Screen<'_> {
+        brief::Screen { width: output::width(), unicode: output::unicode(), server: &self.server }
     }
-    let text = answer(advice, output::width());
-    if takes_stdout {
-        eprint!("{text}");
-        return Ok(());
+
+    fn tell(&self, text: &str) -> Outcome {
+        output::tell(text, self.takes_stdout)
     }
-    output::print(&text)
+
+    /// Prints the levels, unless all details are printed at the end.
+    fn levels(&mut self, advice: &Advice) -> Outcome {
+        if self.options.details {
+            return Ok(());
+        }
+        let text = brief::levels(advice, self.screen());
+        self.tell(&text)?;
+        self.levels = Some(text);
+        Ok(())
+    }
+
+    /// Writes the files, and prints what follows the levels. If the measurement has changed these, they are
+    /// printed again.
+    fn rest(&self, advice: &Advice) -> Outcome {
+        if let Some(path) = &self.options.json {
+            let json = serde_json::to_string_pretty(advice).map_err(Failure::setup)?;
+            output::save(path, &(json + "\n"))?;
+        }
+        if let Some(path) = &self.options.html {
+            output::save(path, &page(advice))?;
+        }
+        let width = output::width();
+        let mut text = String::new();
+        if self.options.details {
+            text += &details(advice, width);
+        } else {
+            let again = brief::levels(advice, self.screen());
+            if self.levels.as_ref() != Some(&again) {
+                text += "The measurement changes this answer:\n\n";
+                text += &again;
+            }
+            text += &brief::change(advice, width);
+            text += &brief::prices(advice, width);
+            text += &brief::rest(advice, width);
+        }
+        if self.options.frameworks {
+            text += &frameworks(advice);
+        }
+        self.tell(&text)
+    }
 }
 
 /// Checks levels that were decided before.
@@ -305,6 +372,7 @@ fn check(options: &AdviseOptions, file: &AdviceFile, found: &Templates, trial: &
 
 /// Measures the candidates, and notes their prices.
 fn measured(
+    options: &AdviseOptions,
     advice: &mut Advice,
     found: &Templates,
     design: &mut Design,
@@ -313,25 +381,30 @@ fn measured(
     control: &Control,
 ) -> Outcome {
     let plain = |allocation: Allocation| Candidate { allocation, changed: None };
-    let mut candidates = vec![plain(advice.allocation())];
-    candidates.extend(advice.passed().map(plain));
-    let controls = advice.controls(MOST_CONTROLS);
-    // Only histories show what goes wrong there.
-    if design.is_recorded(&targets[0].database) {
-        candidates.extend(controls.iter().cloned().map(plain));
-    }
+    let judged = design.is_recorded(&targets[0].database);
+    let mut rows = vec![Allocation::uniform(Level::ReadCommitted), advice.allocation()];
+    rows.push(Allocation::uniform(Level::Serializable));
     // All rows are measured on the same tables.
     let held = advice.changes.iter().filter(|set| set.is_proposed() && set.setup.is_none());
-    for set in held.take(MOST_MEASURED) {
+    let best = held.min_by_key(|set| set.allocation.range().1);
+    let mut candidates = Vec::new();
+    if let Some(set) = best {
         let sources = work.sources.with_texts(set.scripts.iter().map(|script| script.text.clone()))?;
         candidates.push(Candidate {
             allocation: set.allocation.clone(),
             changed: Some((set.name.clone(), sources)),
         });
     }
+    rows.extend(advice.passed());
+    let rows = distinct(rows);
+    candidates.extend(rows.into_iter().take(MOST_MEASURED - candidates.len()).map(plain));
+    let controls = if options.controls { advice.controls(MOST_CONTROLS) } else { Vec::new() };
+    // Only histories show what goes wrong there.
+    if judged {
+        candidates.extend(controls.iter().cloned().map(plain));
+    }
     design.measure(candidates)?;
-    let judging = Judging { between: true, ..Judging::default() };
-    let judging = design.is_recorded(&targets[0].database).then_some(judging);
+    let judging = judged.then_some(Judging { between: true, ..Judging::default() });
     let around = Surroundings {
         targets,
         judging: judging.as_ref(),

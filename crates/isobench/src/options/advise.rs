@@ -18,6 +18,7 @@ const LENGTH: &str = "Measurement";
 const OUTPUT: &str = "Output";
 
 /// Options of `isobench advise`.
+#[expect(clippy::struct_excessive_bools, reason = "each is an option")]
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit status of --check: 3 if the levels of the file aren't enough.",
@@ -50,11 +51,12 @@ pub struct AdviseOptions {
         conflicts_with_all = ["file", "builtin", "workload"]
     )]
     pub plan_file: Option<PathBuf>,
-    /// Seconds for executing each schedule that speaks against a level, also 500ms
+    /// Seconds for executing the schedules that speak against levels, and as long for those of changes; also
+    /// 500ms
     #[arg(
         long = "try",
         value_name = "SECONDS",
-        default_value = "5",
+        default_value = "10",
         value_parser = isobench_plan::seconds,
         help_heading = SCRIPTS
     )]
@@ -68,15 +70,24 @@ pub struct AdviseOptions {
     /// SQLSTATEs of further errors to retry, such as 23505 (unique violation)
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = LENGTH)]
     pub retry_sqlstate: Option<Vec<RetriedState>>,
-    /// Number of rounds [default: 5]
+    /// Number of rounds [default: 10]
     #[arg(long, value_name = "NUM", help_heading = LENGTH)]
     pub rounds: Option<u32>,
     /// Seed of all random numbers
     #[arg(long, value_name = "NUM", help_heading = LENGTH)]
     pub seed: Option<u64>,
+    /// Measure, too, how often data go wrong if one transaction has a lower level than it needs
+    #[arg(long, help_heading = LENGTH, conflicts_with = "no_measure")]
+    pub controls: bool,
     /// Decide and try, but measure nothing
     #[arg(long, help_heading = LENGTH)]
     pub no_measure: bool,
+    /// Print all reasons, changes and witnesses
+    #[arg(long, help_heading = OUTPUT, conflicts_with = "check")]
+    pub details: bool,
+    /// Print how frameworks ask for these levels
+    #[arg(long, help_heading = OUTPUT, conflicts_with = "check")]
+    pub frameworks: bool,
     /// Write the advice as JSON to this file (- for stdout)
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub json: Option<PathBuf>,
@@ -136,10 +147,10 @@ impl AdviseOptions {
         Plan {
             invariant: self.invariant.clone().or(scripts.invariant),
             retry_sqlstate: self.retry_sqlstate.clone().or(scripts.retry_sqlstate),
-            levels: Some(vec![Level::ReadCommitted, Level::RepeatableRead, Level::Serializable]),
+            levels: Some(vec![Level::ReadCommitted]),
             clients: Some(vec![self.clients.unwrap_or(8)]),
             time: Some(self.time.unwrap_or(1.0)),
-            rounds: Some(self.rounds.unwrap_or(5)),
+            rounds: Some(self.rounds.unwrap_or(10)),
             seed: self.seed,
             // They were tried before.
             tries: Some(0.0),

@@ -284,7 +284,8 @@ fn what_was_computed_from_reads_that_are_not_in_the_log_is_not_called_safe() {
         "CREATE TABLE t (id int PRIMARY KEY, v int); INSERT INTO t SELECT id, 0 FROM generate_series(0, 3) id;\n",
     );
     scene.run(&["record", "--from-log", "log.json"]).expect(0);
-    let advise = ["advise", "isobench.capture", "--setup", "setup.sql", "--no-measure", "--try", "1"];
+    let advise =
+        ["advise", "isobench.capture", "--setup", "setup.sql", "--no-measure", "--details", "--try", "1"];
     scene.run(&advise).expect(0).prints(&[
         "repeatable read  proved; may be unsafe at read committed",
         "known what the values that it writes are computed from",

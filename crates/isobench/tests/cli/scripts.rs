@@ -37,7 +37,7 @@ fn a_recorded_shop_is_compared_and_advised_on() {
         "lost updates",
         &format!("shop/{ORDER}:5"),
     ]);
-    let line = "advise --plan shop/workload.toml --no-measure --try 10 --json out.json";
+    let line = "advise --plan shop/workload.toml --no-measure --details --try 10 --json out.json";
     s.run(&words(line)).expect(0);
     let advice: serde_json::Value = serde_json::from_str(&s.read("out.json")).expect("JSON");
     let transactions = advice["transactions"].as_array().expect("transactions");
@@ -103,7 +103,7 @@ fn scripts_that_do_other_things_than_the_application_claim_no_cost() {
     s.write("empty.sql", &SHOP[..SHOP.find("INSERT").expect("rows")]);
     let said = "so no cost is claimed for the application";
     s.run(&words("scripts shop.capture -o shop --setup empty.sql")).expect(0).prints(&[said]);
-    s.run(&words("advise --plan shop/workload.toml --no-measure --try 1")).says(&[said]);
+    s.run(&words("advise --plan shop/workload.toml --no-measure --details --try 1")).says(&[said]);
     s.assert_clean();
 }
 
@@ -118,7 +118,7 @@ fn what_transactions_used_up_is_put_back_in_a_copy_that_was_made_afterwards() {
         "insert-purchase-update-basket.sql (4 of 8)",
         "Each input works once in insert-purchase-update-basket.sql",
     ]);
-    let line = "advise --plan baskets/workload.toml --no-measure --try 5";
+    let line = "advise --plan baskets/workload.toml --no-measure --details --try 5";
     s.run(&words(line)).expect(0).prints(&["insert-purchase-update-basket.sql"]);
     s.assert_clean();
 }
@@ -141,7 +141,7 @@ fn a_script_that_the_copy_does_not_permit_is_no_part_of_the_plan() {
 fn a_capture_is_advised_on_and_compared_by_itself() {
     let Some(s) = scene("a_capture_is_advised_on_and_compared_by_itself") else { return };
     s.run(&words("advise shop.capture")).expect(1).says(&["Three ways: --copy-from CONNINFO"]);
-    s.run(&words("advise shop.capture --setup shop.sql --no-measure --try 10"))
+    s.run(&words("advise shop.capture --setup shop.sql --no-measure --details --try 10"))
         .expect(0)
         .says(&["2 templates are 100.0 % of 80 transactions.", "shop.scripts/README.md"])
         .prints(&["shown unsafe at read committed"]);

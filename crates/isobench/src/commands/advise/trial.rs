@@ -17,8 +17,15 @@ use isobench_runner::{Control, Urgency};
 
 use crate::output::say;
 
-/// The budgets for a script of many that is tried with itself.
-const MOST_BUDGETS: u32 = 4;
+/// The part of the time that is left, for schedules that theory names.
+const SHARE: u32 = 6;
+
+/// The same for all scripts together, and for a script of many that is tried with itself: theory names no
+/// schedule, so it takes longer to find one.
+const LARGE_SHARE: u32 = 3;
+
+/// The least time for executing a schedule.
+const LEAST: Duration = Duration::from_millis(300);
 
 /// The time for making the tables of all schedules, in budgets of trying.
 const MAKING_BUDGETS: u32 = 3;
@@ -36,6 +43,7 @@ pub(super) struct Trial<'a> {
     pub(super) target: &'a Target,
     pub(super) work: &'a Work,
     pub(super) seed: u64,
+    /// The time for executing the schedules that speak against levels, and again for those of changes.
     pub(super) budget: Duration,
     pub(super) control: &'a Control,
     pub(super) names: &'a [String],
@@ -50,6 +58,8 @@ pub(super) struct Trial<'a> {
     /// Why nothing is tried any more: it was interrupted, or the server is gone. What was found before is
     /// reported.
     pub(super) ended: RefCell<Option<String>>,
+    /// What is left of it.
+    pub(super) left: Cell<Duration>,
     /// How long the tables have been made so far, for all schedules together.
     pub(super) making: Cell<Duration>,
     /// The scripts that couldn't be tried when they were last to be, each with the reason.
@@ -146,6 +156,17 @@ impl Trial<'_> {
         LIMITS.making.max(self.budget * MAKING_BUDGETS)
     }
 
+    /// The time for executing the next schedule: less and less, so that all have some. A script of many is
+    /// tried for its own sake, whatever the others took.
+    fn share(&self, all: bool) -> Duration {
+        let share = match (self.many, all) {
+            (true, _) => self.budget / LARGE_SHARE,
+            (false, true) => self.left.get().max(self.budget / 2) / LARGE_SHARE,
+            (false, false) => self.left.get() / SHARE,
+        };
+        share.max(LEAST.min(self.budget))
+    }
+
     fn executed(&self, found: Result<Found, NotTried>, combinations: Option<&[Vec<String>]>) -> Executed {
         let scripts = self.meeting(combinations);
         let found = match found {
@@ -224,13 +245,15 @@ impl Trial<'_> {
         let extent = Extent {
             allocations: std::slice::from_ref(allocation),
             combinations,
-            // Those that theory doesn't name need a longer look.
-            budget: self.budget * if self.many { MOST_BUDGETS } else { 1 },
+            budget: self.share(combinations.is_none()),
             conditions: self.conditions,
             options: Options { step_timeout: STEP, ..Options::default() },
             literals: self.literals,
         };
-        match try_interleavings(self.site, &workload, extent, self.control) {
+        let began = Instant::now();
+        let found = try_interleavings(self.site, &workload, extent, self.control);
+        self.left.set(self.left.get().saturating_sub(began.elapsed()));
+        match found {
             Ok(found) => Ok(Ok(found)),
             Err(error @ TryError::Script { .. }) => Ok(Err(NotTried::Mistake(error.to_string()))),
             Err(error @ (TryError::Stopped | TryError::Lost(_))) => Ok(Err(self.end(error.to_string()))),
