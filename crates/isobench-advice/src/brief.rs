@@ -166,16 +166,13 @@ pub fn rest(advice: &Advice, width: usize) -> String {
         format!("{more} carried from one transaction to another, which no level protects: --details.")
     }));
     doubts.extend(waits(advice));
-    let mut more = Vec::new();
-    let unshown = advice.unshown.len() as u64;
-    if unshown > 0 {
-        more.push(format!("--details: {} that theory names and no run showed", counted(unshown, "schedule")));
-    } else {
-        more.push("--details: everything".to_owned());
-    }
-    more.push(
-        "--write FILE.toml saves the levels, --check tests them in CI; --frameworks, --html FILE".to_owned(),
-    );
+    let details = match advice.unshown.len() as u64 {
+        0 => "--details".to_owned(),
+        unshown => {
+            format!("--details ({} that theory names and no run showed)", counted(unshown, "schedule"))
+        }
+    };
+    let more = vec![format!("{details}, --write FILE.toml and --check (CI), --html FILE, --frameworks")];
     let cheaper: Vec<String> =
         advice.hints.iter().take(1).map(|hint| format!("{hint}. That wasn't tried.")).collect();
     for (label, sentences) in [("How sure", sure), ("Warning", doubts), ("Cheaper", cheaper), ("More", more)]
@@ -522,7 +519,7 @@ mod tests {
         advice.changes.push(other);
         assert!(change(&advice, 80).contains("\n  1 other change: --details\n"));
         advice.changes.remove(0);
-        assert!(change(&advice, 100).contains("(not proved, 12 interleavings right)"));
+        assert!(change(&advice, 120).contains("(not proved, 12 interleavings right)"));
     }
 
     #[test]
@@ -574,9 +571,9 @@ mod tests {
             "  How sure  Levels are proved for these statements, if nothing else writes these",
             "            Lower levels that aren't proved passed 32 interleavings and 9,000",
             "  Warning   INCOMPLETE: interrupted. This is what was found until then.",
-            "            Deadlock (SQLSTATE 40P01) possible: leave.sql and leave.sql wait. 2",
+            "            Deadlock (SQLSTATE 40P01) possible: leave.sql and leave.sql wait.",
             "  Cheaper   leave.sql:3 could be one statement. That wasn't tried.",
-            "  More      --details (1 schedule that theory names and no run showed)",
+            "  More      --details (1 schedule that theory names",
         ] {
             assert!(text.lines().any(|shown| shown.starts_with(line)), "{line}\n{text}");
         }

@@ -51,7 +51,7 @@ fn receipts_need_serializable_or_one_lock() {
         "+SELECT batch AS b FROM control WHERE id = :s FOR SHARE \\gset",
         "\n  Spring      @Transactional(isolation = Isolation.SERIALIZABLE)\n",
         "\nWhat it costs: committed transactions per second, relative to read committed",
-        "  lock receipt.sql:3, report: rr; else rc\n",
+        "  lock receipt.sql:3",
         "\nOne transaction at a lower level than it needs, to see how often that goes wrong here:\n",
         " dependencies between the recorded transactions all follow from what is known of their statements.",
     ]);
@@ -321,7 +321,8 @@ fn transactions_that_can_wait_for_each_other_are_named() {
          UPDATE account SET balance = balance - 1 WHERE id = :a;\n\
          UPDATE account SET balance = balance + 1 WHERE id = :b;\nCOMMIT;\n",
     );
-    let line = "advise -f transfer.sql --setup setup.sql --try 500ms --time 1s --rounds 2 --json out.json";
+    let line =
+        "advise -f transfer.sql --setup setup.sql --try 500ms --time 1s --rounds 2 --json out.json --details";
     s.run(&words(line)).expect(0).prints(&[
         "\ntransfer.sql  read committed  proved\n",
         "(SQLSTATE 40P01):\n  transfer.sql:4 locks a row of account, and transfer.sql:5 one of account;",
