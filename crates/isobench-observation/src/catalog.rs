@@ -145,7 +145,8 @@ impl Catalog {
     /// doesn't count, and of other types.
     pub(crate) fn equal_is_same(&self, relation: RelationId, column: &str) -> bool {
         let relation = &self.relations[relation];
-        is_system_column(column) || relation.column(column).is_some_and(|at| relation.columns[at].exact)
+        let exact = |column: &Column| column.exact && (column.not_null || column.kind != ColumnType::Text);
+        is_system_column(column) || relation.column(column).is_some_and(|at| exact(&relation.columns[at]))
     }
 
     /// True if the system's own functions, operators and types can't be hidden by users' ones.

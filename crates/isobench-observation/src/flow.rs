@@ -470,6 +470,11 @@ fn rows_of(catalog: &Catalog) -> BTreeMap<String, String> {
     (0..catalog.relations.len()).filter_map(of).collect()
 }
 
+/// True if an expression may fail, as far as it isn't about numbers that have no room in a bigint.
+fn may_fail(expr: &Expr) -> bool {
+    expr.variable().is_none() && expr.integer().is_none() && expr.change().is_none()
+}
+
 /// What is known of a statement by itself.
 struct Examined {
     finding: Finding,
@@ -536,10 +541,17 @@ impl Walk<'_> {
                     let uses = variables.iter().map(|variable| (*variable, self.columns_in(*variable)));
                     let uses: Vec<_> = uses.collect();
                     self.flows.values.assigned.push((*slot, uses));
+                    if may_fail(expr) {
+                        // It decides whether the rest of the script runs.
+                        self.taint(&variables);
+                    }
                     let changed = self.changed(expr);
                     let taint = computed(self.sources(&variables));
                     self.assign(*slot, taint);
                     self.note_change(*slot, changed);
+                }
+                CommandKind::Shell { args } => {
+                    self.taint(&shell_variables(args));
                 }
                 CommandKind::SetShell { slot, args } => {
                     let taint = computed(self.taint(&shell_variables(args)));
@@ -572,7 +584,12 @@ impl Walk<'_> {
                     let at = StatementPlace { file: script.name.clone(), line: command.line };
                     self.sql((number, place), &at, sql);
                 }
-                _ => {}
+                CommandKind::Sleep { duration, .. } => {
+                    // What isn't a number ends the script.
+                    if let isobench_script::Operand::Variable(slot) = duration {
+                        self.note_use(*slot);
+                    }
+                }
             }
         }
     }

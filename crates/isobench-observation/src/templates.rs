@@ -139,6 +139,7 @@ pub fn templates(
                 let mut read = Read {
                     kind: *kind,
                     at,
+                    names_by_variable: names_by_variable(&named),
                     text: named,
                     accesses: Ok(Vec::new()),
                     but_for_triggers: Vec::new(),
@@ -198,8 +199,9 @@ pub fn templates(
         statement.unknown = read.accesses.as_ref().err().cloned();
     }
     wait_for_adjusted(&mut found.statements, &numbers, &flows);
+    look_behind(&mut read, catalog);
+    drop_fresh(&mut read);
     let all = touched(&mut read);
-    look_behind(&mut read, catalog, &all);
     unguarded::note(&mut read, catalog);
     change_versions(&mut read);
     let freed = Freed::of(catalog, read.iter().flatten().flatten());
@@ -247,6 +249,7 @@ pub fn templates(
 }
 
 /// A statement as it was read.
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 struct Read {
     fixes: BTreeMap<String, Fix>,
     lock_within: Option<LockWithin>,
@@ -263,6 +266,8 @@ struct Read {
     tables: BTreeSet<RelationId>,
     /// All names in it.
     named: BTreeSet<String>,
+    /// A variable may be a name in it, or a part of one.
+    names_by_variable: bool,
     /// The names that it creates, alters or drops.
     renames: Vec<String>,
     /// It may change what names mean in later statements.
@@ -421,7 +426,9 @@ fn slots_given(prefix: &str, reads: &[Read], symbols: &Symbols) -> Vec<Slot> {
 
 /// The tables that statements may touch: one that isn't understood may touch all of these, and others.
 fn touched(read: &mut [Vec<Vec<Read>>]) -> BTreeSet<RelationId> {
-    let all: BTreeSet<RelationId> = read.iter().flatten().flatten().flat_map(Read::touched).collect();
+    let statements = || read.iter().flatten().flatten();
+    let mut all: BTreeSet<RelationId> = statements().flat_map(Read::touched).collect();
+    all.extend(statements().flat_map(|statement| &statement.behind));
     for statement in read.iter_mut().flatten().flatten() {
         if statement.accesses.is_err() {
             statement.tables.clone_from(&all);
@@ -431,20 +438,47 @@ fn touched(read: &mut [Vec<Vec<Read>>]) -> BTreeSet<RelationId> {
 }
 
 /// Looks at the code behind statements that aren't understood.
-fn look_behind(read: &mut [Vec<Vec<Read>>], catalog: &Catalog, all: &BTreeSet<RelationId>) {
+fn look_behind(read: &mut [Vec<Vec<Read>>], catalog: &Catalog) {
+    let stores = |id: &RelationId| catalog.relations[*id].kind != RelationKind::System;
+    let touched: BTreeSet<RelationId> =
+        read.iter().flatten().flatten().flat_map(Read::touched).map(|id| catalog.root(id)).collect();
     for statement in read.iter_mut().flatten().flatten().filter(|one| one.accesses.is_err()) {
         let mut hides = catalog.hidden.behind(&statement.text);
         let named = (0..catalog.relations.len())
             .filter(|id| hides.words.contains(&catalog.relations[*id].name.to_lowercase()))
-            .filter(|id| catalog.relations[*id].kind != RelationKind::System);
+            .filter(stores);
         statement.behind = named.map(|id| catalog.root(id)).collect();
         if hides.wild {
-            statement.behind.extend(all);
+            statement.behind.extend(&touched);
+        }
+        if statement.names_by_variable {
+            let all = (0..catalog.relations.len()).filter(stores);
+            statement.behind.extend(all.map(|id| catalog.root(id)));
         }
         // A row that a trigger keeps as it is was read as it is.
         let keeps = |table: &RelationId| catalog.triggers(*table).before_row.update;
         hides.looks |= hides.upserts && statement.behind.iter().any(keeps);
         statement.hides = Some(hides);
+    }
+}
+
+/// Drops the checks of unique indexes for values of sequences and random UUIDs, unless rows get such values otherwise,
+/// too.
+fn drop_fresh(read: &mut [Vec<Vec<Read>>]) {
+    let statements = || read.iter().flatten().flatten();
+    let accesses = statements().flat_map(|statement| statement.accesses.iter().flatten());
+    let given = accesses.filter(|access| access.deed == Deed::Vacant && !access.fresh);
+    let given: Vec<(RelationId, Columns)> =
+        given.map(|access| (access.table, access.reads.clone())).collect();
+    let behind: BTreeSet<RelationId> = statements().flat_map(|statement| statement.behind.clone()).collect();
+    let is_given = |access: &Access| {
+        let same = |(table, reads): &(RelationId, Columns)| *table == access.table && *reads == access.reads;
+        behind.contains(&access.table) || given.iter().any(same)
+    };
+    for statement in read.iter_mut().flatten().flatten() {
+        if let Ok(accesses) = &mut statement.accesses {
+            accesses.retain(|access| !access.fresh || is_given(access));
+        }
     }
 }
 
@@ -517,7 +551,12 @@ fn change_versions(read: &mut [Vec<Vec<Read>>]) {
 fn equal_to(column: Option<&ColumnName>, accesses: &[Access]) -> Option<Known> {
     let column = column?;
     let mut of_table = accesses.iter().filter(|access| access.table == column.table);
-    let access = of_table.next().filter(|access| access.deed != Deed::Refer)?;
+    // What an outer join may leave out is NULL then.
+    let shown = |access: &&Access| match access.deed {
+        Deed::Read | Deed::Lock(_) => access.in_result,
+        deed => deed != Deed::Refer,
+    };
+    let access = of_table.next().filter(shown)?;
     of_table.next().is_none().then(|| access.equal.get(&column.name).cloned()).flatten()
 }
 
@@ -543,6 +582,52 @@ fn touches_rows(kind: StatementKind, text: &str) -> bool {
     let first = verb(text);
     let of_session = OF_THE_SESSION.iter().any(|word| word.eq_ignore_ascii_case(first));
     matches!(kind, StatementKind::Other | StatementKind::Copy) && !of_session
+}
+
+/// True if a variable may be a name in a statement, or a part of one: `pgbench_:x`, `FROM :table`.
+fn names_by_variable(text: &str) -> bool {
+    const BEFORE_NAME: [&str; 9] =
+        ["from", "into", "update", "join", "table", "only", "call", "copy", "truncate"];
+    let of_name = |letter: char| letter.is_alphanumeric() || "_$\".".contains(letter);
+    let (mut quoted, mut depth, mut lists) = (false, 0, false);
+    let mut word = String::new();
+    let mut before = ' ';
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\'' => quoted = !quoted,
+            _ if quoted => {}
+            ':' if matches!(letters.peek(), Some(':' | '=')) => drop(letters.next()),
+            ':' if letters.peek().is_some_and(|next| next.is_alphabetic() || *next == '_') => {
+                while letters.next_if(|next| next.is_alphanumeric() || *next == '_').is_some() {}
+                let in_list = lists && depth == 0 && before == ',';
+                let after = letters.peek().is_some_and(|next| of_name(*next) || *next == '(');
+                if of_name(before) || after || in_list || BEFORE_NAME.contains(&word.as_str()) {
+                    return true;
+                }
+                word.clear();
+                before = ' ';
+                continue;
+            }
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            _ => {}
+        }
+        if letter.is_alphabetic() {
+            if !before.is_alphabetic() {
+                word.clear();
+            }
+            word.extend(letter.to_lowercase());
+            lists |= word == "from";
+        } else if !letter.is_whitespace() {
+            word.clear();
+        }
+        // Between a comma and a name there may be blanks.
+        if !(letter.is_whitespace() && before == ',') {
+            before = letter;
+        }
+    }
+    false
 }
 
 /// The letters with which a statement begins; none before a parenthesis.
@@ -571,4 +656,33 @@ fn unknown(table: &str, at: &str, statement: usize) -> [Operation; 2] {
         certain: false,
         found: false,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_in_names_are_found() {
+        for text in [
+            "INSERT INTO u:s(name) VALUES (1)",
+            "SELECT * FROM :t",
+            "SELECT * FROM a, :t WHERE x = 1",
+            "UPDATE :t SET a = 1",
+            "SELECT a FROM x.:t",
+            "SELECT :f(1)",
+            "call :p (1)",
+        ] {
+            assert!(names_by_variable(text), "{text}");
+        }
+        for text in [
+            "CALL transfer(:a, :b)",
+            "SELECT a::text, :b FROM t WHERE c = :c AND d IN (:d, :e)",
+            "SELECT 'from :t' FROM t WHERE name = 'n:k'",
+            "UPDATE t SET a = :a, b = :b",
+            "DO 'BEGIN x := 1; END'",
+        ] {
+            assert!(!names_by_variable(text), "{text}");
+        }
+    }
 }

@@ -85,7 +85,7 @@ impl Transactions {
             .map(|other| {
                 other != split
                     && levels[other].is_some()
-                    && !excludes(&equal, before, own, self.instance(1, other))
+                    && !excludes(&self.compiled, &equal, before, own, self.instance(1, other))
             })
             .collect();
         let opens = |other: usize| {

@@ -73,23 +73,21 @@ pub(crate) fn bars(
 }
 
 /// True if the row of the key that an operation inserts is certainly there after a transaction that ran within, which
-/// did something else with it: if it only waited for an insertion, it goes on where the row was deleted again.
-fn stays(
-    before: Before,
-    within: Instance<'_>,
-    (own, other): (&CompiledOperation, &CompiledOperation),
-) -> bool {
+/// did something else with it: if it only waited for an insertion, it goes on where the row was deleted again, by
+/// that transaction or by one that ran after it.
+fn stays(compiled: &Compiled, before: Before, own: &CompiledOperation) -> bool {
     let removes = |later: &CompiledOperation| {
-        later.step > other.step
-            && own.is_on_table_of(later)
+        own.is_on_table_of(later)
             && matches!(later.kind, Kind::Delete | Kind::Update)
             && later.may_lock == Some(Strength::Update)
     };
-    matches!(before, Before::Operation(_)) || !within.branch.operations.iter().any(removes)
+    let mut operations = compiled.branches.iter().flat_map(|branch| &branch.operations);
+    matches!(before, Before::Operation(_)) || !operations.any(removes)
 }
 
 /// True if a transaction can't run as a whole within another one that is split.
 pub(crate) fn excludes(
+    compiled: &Compiled,
     equal: &Unification,
     before: Before,
     split: Instance<'_>,
@@ -101,7 +99,7 @@ pub(crate) fn excludes(
         within.branch.locking.iter().map(|other| &within.branch.operations[*other]).any(|other| {
             own.is_on_table_of(other)
                 && bars(before, split, *number, other)
-                && (own.kind != Kind::Insert || stays(before, within, (own, other)))
+                && (own.kind != Kind::Insert || stays(compiled, before, own))
                 && same_row(equal, (split.number, own), (within.number, other))
         })
     })

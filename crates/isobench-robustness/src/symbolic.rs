@@ -236,7 +236,7 @@ impl<'c> Search<'c> {
             equal.contradicts(0, split.branch)
                 || equal.contradicts(1, first.branch)
                 || equal.crosses(*split, *first)
-                || excludes(equal, *before, *split, *first)
+                || excludes(self.compiled, equal, *before, *split, *first)
         };
         if is_out(&opening.equal) {
             return;
@@ -278,7 +278,7 @@ impl<'c> Search<'c> {
                         || equal.contradicts(number, last.branch)
                         || equal.crosses(*split, last)
                         || equal.crosses(*first, last)
-                        || excludes(&equal, *before, *split, last)
+                        || excludes(self.compiled, &equal, *before, *split, last)
                     {
                         continue;
                     }

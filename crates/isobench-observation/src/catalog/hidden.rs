@@ -45,16 +45,17 @@ pub(crate) struct Hides {
     pub(crate) upserts: bool,
     /// The columns that it may give other values.
     pub(crate) assigned: BTreeSet<String>,
+    /// It may give any column of a row another value: a trigger takes another row in its place.
+    pub(crate) replaces: bool,
     /// All words.
     pub(crate) words: BTreeSet<String>,
 }
 
 /// Commands that change data of older snapshots, settings or catalogs, or end transactions.
-const WILD: [&str; 16] = [
+const WILD: [&str; 15] = [
     "alter",
     "cluster",
     "commit",
-    "copy",
     "create",
     "deallocate",
     "discard",
@@ -146,6 +147,7 @@ impl Hidden {
         let tokens: Vec<&Token> =
             tokens.iter().filter(|token| !matches!(token, Token::Whitespace(_))).collect();
         let does = tokens.first().is_some_and(|token| lower(token).is_some_and(|word| word == "do"));
+        let has_row = tokens.iter().any(|token| lower(token).is_some_and(|word| word == "new"));
         for (place, token) in tokens.iter().enumerate() {
             let inner = match token {
                 Token::DollarQuotedString(body) => Some(&body.value),
@@ -170,7 +172,10 @@ impl Hidden {
             match word.as_str() {
                 "exception" if word_before != "raise" => hides.looks = true,
                 "set" | "lock" | "prepare" | "listen" if begins => hides.looks = true,
-                "insert" => hides.inserts = true,
+                "insert" | "copy" => {
+                    hides.inserts = true;
+                    hides.wild |= word == "copy" && !own && !is_column && !called;
+                }
                 "conflict" if word_before == "on" => {
                     let rest = tokens[place..].iter().take_while(|token| ***token != Token::SemiColon);
                     let rest: Vec<String> = rest.filter_map(|token| lower(token)).collect();
@@ -193,21 +198,77 @@ impl Hidden {
             if is_assigned(&tokens, place) {
                 hides.assigned.insert(word.clone());
             }
+            hides.replaces |= !own && is_replaced(&tokens, place) && has_row;
             words.insert(word);
         }
     }
 }
 
-/// True if the word at a place is a column that an UPDATE sets, or a trigger gives a value.
+/// True if the word at a place is a column that an UPDATE sets, or that gets a value as a field of a record.
 fn is_assigned(tokens: &[&Token], place: usize) -> bool {
     let word = |back: usize| place.checked_sub(back).and_then(|place| tokens.get(place)).copied();
     let is = |back: usize, wanted: &str| word(back).and_then(lower).is_some_and(|word| word == wanted);
     let followed = |wanted: &[Token]| tokens.get(place + 1).is_some_and(|next| wanted.contains(next));
     let after_name = is(1, "set") || word(1) == Some(&Token::Comma);
     let in_list = after_name || word(1) == Some(&Token::LParen);
-    let of_row = word(1) == Some(&Token::Period) && is(2, "new");
-    (after_name || of_row) && followed(&[Token::Eq, Token::Assignment])
+    let of_record = word(1) == Some(&Token::Period);
+    let begins = place < 3 || begins_statement(tokens, place - 2);
+    (after_name || of_record && begins) && followed(&[Token::Eq, Token::Assignment])
+        || of_record && followed(&[Token::Assignment])
+        || of_record && is_target(tokens, place - 2)
+        || after_name && followed(&[Token::LBracket, Token::Period]) && is_in_set(tokens, place)
         || in_list && followed(&[Token::Comma, Token::RParen]) && list_is_set(tokens, place)
+}
+
+/// True if a place lies in what SET lists.
+fn is_in_set(tokens: &[&Token], place: usize) -> bool {
+    const CLAUSES: [&str; 6] = ["set", "from", "returning", "select", "values", "where"];
+    let mut words = tokens[..place].iter().rev().take_while(|token| ***token != Token::SemiColon);
+    let clause = words.find_map(|token| lower(token).filter(|word| CLAUSES.contains(&word.as_str())));
+    clause.is_some_and(|word| word == "set")
+}
+
+/// True if the word at a place takes the place of a trigger's row: `NEW := …`, `INTO NEW`, `RETURN other`.
+fn is_replaced(tokens: &[&Token], place: usize) -> bool {
+    let next = tokens.get(place + 1).copied();
+    match lower(tokens[place]).as_deref() {
+        Some("new") => {
+            let assigned =
+                matches!(next, Some(Token::Assignment | Token::Eq)) && begins_statement(tokens, place);
+            assigned || next != Some(&Token::Period) && is_target(tokens, place)
+        }
+        Some("return") => {
+            let word = next.and_then(lower);
+            let row = word.as_deref().is_none_or(|word| ["new", "old", "null"].contains(&word));
+            let only = matches!(tokens.get(place + 2), None | Some(Token::SemiColon));
+            next != Some(&Token::SemiColon) && !(row && only && word.is_some())
+        }
+        _ => false,
+    }
+}
+
+/// True if a statement of a procedure begins at a place.
+fn begins_statement(tokens: &[&Token], place: usize) -> bool {
+    match place.checked_sub(1).map(|before| tokens[before]) {
+        None | Some(Token::SemiColon) => true,
+        Some(before) => lower(before).is_some_and(|word| BEFORE_STATEMENT.contains(&word.as_str())),
+    }
+}
+
+/// True if the word at a place is among the targets of INTO.
+fn is_target(tokens: &[&Token], place: usize) -> bool {
+    let mut at = place;
+    while let Some(before) = at.checked_sub(1) {
+        match tokens[before] {
+            Token::Comma | Token::Period => at = before.saturating_sub(1),
+            token => {
+                let word = lower(token);
+                return word.as_deref() == Some("into")
+                    || word.as_deref() == Some("strict") && is_target(tokens, before);
+            }
+        }
+    }
+    false
 }
 
 /// True if a place lies in the parentheses directly after SET.
@@ -270,6 +331,7 @@ mod tests {
             let hides = behind(looks);
             assert!(hides.looks && !hides.wild, "{looks}");
         }
+        assert!(behind("COPY t FROM '/file'").inserts && !behind("COPY t FROM '/file'").wild);
         let harmless = behind("SELECT pay(), 'empty', \"log\" FROM t -- TRUNCATE");
         assert!(!harmless.looks && !harmless.wild && !harmless.inserts && !harmless.deletes);
         assert_eq!(harmless.assigned, ["touched", "v", "w"].map(str::to_owned).into());
@@ -280,5 +342,35 @@ mod tests {
         let assigned = |text: &str| behind(text).assigned.into_iter().collect::<Vec<_>>().join(" ");
         assert_eq!(assigned("UPDATE t SET (a, b) = (1, c), d = e WHERE f = 1 AND g = 2"), "a b d");
         assert_eq!(assigned("INSERT INTO t (a, b) VALUES (1, 2) ON CONFLICT (a) DO UPDATE SET b = 3"), "b");
+        assert_eq!(assigned("UPDATE t SET a[1] = 2, c.d = 3 WHERE t.e = 4"), "a c");
+        let of_record = "DO $$ BEGIN r := NEW; r.a := 1; s.b = 2; SELECT 1, 2 INTO x, NEW.c; IF r.d = 1 THEN NULL; END IF; END $$";
+        assert_eq!(assigned(of_record), "a b c");
+    }
+
+    #[test]
+    fn triggers_that_take_another_row_are_found() {
+        let replaces = |body: &str| {
+            let hidden = Hidden {
+                named: BTreeMap::from([("t".to_owned(), vec![body.to_owned()])]),
+                ..Hidden::default()
+            };
+            hidden.behind("UPDATE t SET a = 1").replaces
+        };
+        for body in [
+            "BEGIN r := NEW; NEW := r; RETURN NEW; END",
+            "BEGIN SELECT * INTO NEW FROM other; RETURN NEW; END",
+            "DECLARE r t; BEGIN r := NEW; RETURN r; END",
+            "BEGIN RETURN populate_record(NEW, 'a=>1'); END",
+        ] {
+            assert!(replaces(body), "{body}");
+        }
+        for body in [
+            "BEGIN NEW.a := 1; RETURN NEW; END",
+            "BEGIN INSERT INTO log SELECT NEW.*; RETURN NULL; END",
+            "BEGIN RETURN 1 + a; END",
+            "BEGIN IF NEW.a = 1 THEN RETURN OLD; END IF; RETURN; END",
+        ] {
+            assert!(!replaces(body), "{body}");
+        }
     }
 }

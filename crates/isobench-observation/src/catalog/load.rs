@@ -14,7 +14,7 @@ use super::relation::{
     Uniqueness,
 };
 use super::trigger::Body;
-use super::{Catalog, FunctionFacts};
+use super::{Catalog, FunctionFacts, RelationId};
 
 type Rows = Vec<Vec<Option<String>>>;
 
@@ -53,19 +53,26 @@ impl Catalog {
             catalog.relations[id].visible = found == Some(id);
             catalog.relations[id].shadowed = found.is_some_and(|found| found != id);
         }
+        let mut sequences = Vec::new();
         for row in query(COLUMNS)? {
             if let Some(id) = catalog.resolve(Some(&text(&row, 0)), &text(&row, 1)) {
                 let kind = column_type(&text(&row, 3), iso);
                 let (generated, not_null) = (truth(&row, 4), truth(&row, 5));
                 let name = text(&row, 2);
-                let (fresh, plain_case) = (truth(&row, 6), truth(&row, 7));
+                // Of a sequence it isn't known yet where it stands.
+                let (sequence, plain_case) = (oid(&row, 6), truth(&row, 7));
+                let fresh = sequence == 0 && !text(&row, 6).is_empty();
                 let number = i32::try_from(number(&row, 8)).unwrap_or(0);
                 let exact = truth(&row, 9);
                 let column = Column { number, name, kind, generated, not_null, plain_case, fresh, exact };
+                if sequence != 0 {
+                    sequences.push((id, catalog.relations[id].columns.len(), sequence));
+                }
                 catalog.relations[id].columns.push(column);
             }
         }
         add_keys(&mut catalog, &query(KEYS)?);
+        note_fresh(&mut catalog, &sequences, query);
         catalog.foreign_keys = foreign_keys(&query(FOREIGN_KEYS)?);
         for row in query(FUNCTIONS)? {
             let facts = FunctionFacts {
@@ -280,6 +287,53 @@ fn column_type(name: &str, iso: bool) -> ColumnType {
         "composite" => ColumnType::Composite,
         _ => ColumnType::Scalar,
     }
+}
+
+/// The most columns with sequences of which the greatest value is looked at.
+const MOST_SEQUENCES: usize = 1000;
+
+/// Notes the columns whose sequences are at their greatest value, or above: those that have an index to find it, and may
+/// be read. `sequences` are tables, columns and the OIDs of their sequences.
+fn note_fresh<E>(
+    catalog: &mut Catalog,
+    sequences: &[(RelationId, usize, u32)],
+    query: &mut dyn FnMut(&str) -> Result<Rows, E>,
+) {
+    let readable = |(id, column, _): &&(RelationId, usize, u32)| {
+        let relation = &catalog.relations[*id];
+        let indexed = relation.keys().any(|key| key.first() == Some(column));
+        relation.selectable && !relation.row_security && indexed
+    };
+    let readable: Vec<_> = sequences.iter().filter(readable).take(MOST_SEQUENCES).copied().collect();
+    let of = |(number, (id, column, sequence)): (usize, &(RelationId, usize, u32))| {
+        let relation = &catalog.relations[*id];
+        let (schema, table) = (quoted(&relation.schema), quoted(&relation.name));
+        let column = quoted(&relation.columns[*column].name);
+        format!(
+            "SELECT {number}, coalesce(pg_catalog.max({column}) <= CASE WHEN \
+             pg_catalog.has_sequence_privilege({sequence}::oid, 'USAGE, SELECT') \
+             THEN pg_catalog.pg_sequence_last_value({sequence}::oid) END, pg_catalog.max({column}) IS NULL) \
+             FROM {schema}.{table}"
+        )
+    };
+    let queries: Vec<String> = readable.iter().enumerate().map(of).collect();
+    if queries.is_empty() {
+        return;
+    }
+    // What can't be read is not known to be fresh.
+    let Ok(rows) = query(&queries.join(" UNION ALL ")) else { return };
+    for row in rows.iter().filter(|row| truth(row, 1)) {
+        if let Some((id, column, _)) =
+            usize::try_from(number(row, 0)).ok().and_then(|place| readable.get(place))
+        {
+            catalog.relations[*id].columns[*column].fresh = true;
+        }
+    }
+}
+
+/// A name in quotes.
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 /// The first index of each table is the best.

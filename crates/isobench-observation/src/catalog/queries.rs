@@ -113,10 +113,23 @@ SELECT n.nspname, c.relname, a.attname,
             WHEN t.typtype = 'e' THEN 'enum'
             WHEN t.typtype IN ('c', 'd') THEN 'composite' ELSE 'scalar' END,
        a.attgenerated <> '', a.attnotnull,
-       a.attidentity <> '' OR EXISTS (
+       CASE WHEN EXISTS (
            SELECT FROM pg_catalog.pg_attrdef d WHERE d.adrelid = a.attrelid AND d.adnum = a.attnum
            AND a.attgenerated = '' AND pg_catalog.pg_get_expr(d.adbin, d.adrelid)
-               ~ '^(nextval[(]''[^'']*''::regclass[)]|gen_random_uuid[(][)]|uuidv[47][(][)])$'),
+               ~ '^(gen_random_uuid[(][)]|uuidv[47][(][)])$') THEN '0'
+       ELSE (SELECT pg_catalog.min(s.seqrelid::bigint)::text FROM pg_catalog.pg_sequence s
+             WHERE NOT s.seqcycle AND s.seqincrement > 0 AND (
+             a.attidentity <> '' AND EXISTS (
+                 SELECT FROM pg_catalog.pg_depend e WHERE e.classid = 'pg_catalog.pg_class'::pg_catalog.regclass
+                 AND e.objid = s.seqrelid AND e.deptype = 'i'
+                 AND e.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass
+                 AND e.refobjid = a.attrelid AND e.refobjsubid = a.attnum)
+             OR a.attgenerated = '' AND EXISTS (
+                 SELECT FROM pg_catalog.pg_attrdef d JOIN pg_catalog.pg_depend e ON e.objid = d.oid
+                 WHERE d.adrelid = a.attrelid AND d.adnum = a.attnum
+                 AND e.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass
+                 AND e.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND e.refobjid = s.seqrelid
+                 AND pg_catalog.pg_get_expr(d.adbin, d.adrelid) ~ '^nextval[(]''[^'']*''::regclass[)]$'))) END,
        a.attcollation IN (950, 951) OR a.attcollation = 100 AND NOT EXISTS (
            SELECT FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database()
            AND pg_catalog.concat(d.datctype, ' ', pg_catalog.to_jsonb(d) ->> 'daticulocale', ' ',

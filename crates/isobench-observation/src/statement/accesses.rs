@@ -52,6 +52,9 @@ pub(crate) struct Access {
     pub in_result: bool,
     /// It may be as late as at COMMIT: a deferrable constraint.
     pub deferrable: bool,
+    /// The check of a unique index for a value that a sequence or a random UUID gives: nobody else has it, unless
+    /// rows get such values otherwise, too.
+    pub fresh: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -237,6 +240,11 @@ impl Accesses<'_, '_> {
         match strongest {
             Some(strength) => {
                 self.read_before(id, bound, &access);
+                if strength == Strength::KeyShare {
+                    // It shows the snapshot's version of a row of which another transaction has changed
+                    // only columns that aren't keys.
+                    self.found.push(Access { certain: false, in_result: false, ..access.clone() });
+                }
                 self.found.push(Access { deed: Deed::Lock(strength), ..access });
             }
             None => self.found.push(access),
@@ -423,8 +431,7 @@ impl Accesses<'_, '_> {
         }
     }
 
-    /// The same for a new row; `given` are the columns that the INSERT names. Values of their own can't
-    /// have been another row's.
+    /// The same for a new row; `given` are the columns that the INSERT names.
     fn unique_of_new(
         &mut self,
         table: RelationId,
@@ -446,8 +453,9 @@ impl Accesses<'_, '_> {
             Columns::These(columns) => !columns.is_disjoint(&fresh),
             Columns::All => false,
         };
-        let added = self.found.split_off(before);
-        self.found.extend(added.into_iter().filter(|access| !fresh_value(access)));
+        for access in &mut self.found[before..] {
+            access.fresh = fresh_value(access);
+        }
     }
 
     /// Refuses tables of which writing isn't what the statement says.
@@ -703,6 +711,7 @@ fn of(table: RelationId, deed: Deed) -> Access {
         idle: BTreeSet::new(),
         in_result: false,
         deferrable: false,
+        fresh: false,
     }
 }
 

@@ -22,14 +22,19 @@ pub(super) fn repeated(
         return BTreeMap::new();
     }
     let arms = arms(script);
-    let mut times: BTreeMap<(usize, Vec<&str>), Vec<usize>> = BTreeMap::new();
+    let mut times: BTreeMap<(usize, Vec<&str>, String), Vec<usize>> = BTreeMap::new();
     let mut transaction = 0;
     for (place, statements) in commands.iter().enumerate() {
         let ends = |read: &Read| !matches!(read.kind, StatementKind::Other);
         transaction += statements.iter().filter(|read| ends(read)).count();
         if !statements.is_empty() && !statements.iter().any(ends) {
             let texts = statements.iter().map(|read| read.text.as_str()).collect();
-            times.entry((transaction, texts)).or_default().push(place);
+            // What becomes of the result is the same each time.
+            let store = match &script.commands[place].kind {
+                CommandKind::Sql(sql) => format!("{:?}", sql.store),
+                _ => String::new(),
+            };
+            times.entry((transaction, texts, store)).or_default().push(place);
         }
     }
     let mut found = BTreeMap::new();
@@ -37,7 +42,13 @@ pub(super) fn repeated(
         let [first, between @ .., last] = places.as_slice() else { continue };
         let windows: Vec<_> = places.windows(2).map(|pair| texts(commands, pair[0]..pair[1])).collect();
         let periodic = windows.windows(2).all(|pair| pair[0] == pair[1]);
-        if between.is_empty() || !periodic || !(Assigned { script, symbols, commands }).alike(&places) {
+        let accesses = |place: usize| commands[place].iter().map(|read| &read.accesses);
+        let same = places.iter().all(|place| accesses(*place).eq(accesses(*first)));
+        if between.is_empty()
+            || !periodic
+            || !same
+            || !(Assigned { script, symbols, commands }).alike(&places)
+        {
             continue;
         }
         let along = |place: &&usize| {

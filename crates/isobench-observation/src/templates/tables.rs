@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use isobench_robustness::Columns;
 
 use super::Read;
-use crate::catalog::{Catalog, Column, Hides, RelationId};
+use crate::catalog::{Catalog, Column, Hides, Relation, RelationId, RelationKind};
 use crate::statement::{Access, Deed, anything, name_in_sql};
 
 /// The tables of which rows come and go, or change their keys.
@@ -118,9 +118,15 @@ impl Freed {
 }
 
 /// The columns of a table to which code that isn't analysed may give other values: those that it assigns, and
-/// generated ones.
+/// generated ones. Columns of views may have other names, so that it may be any.
 fn changed_columns(hides: &Hides, table: RelationId, catalog: &Catalog) -> BTreeSet<String> {
     let columns = &catalog.relations[table].columns;
+    let is_view = |relation: &Relation| {
+        relation.kind == RelationKind::View && hides.words.contains(&relation.name.to_lowercase())
+    };
+    if hides.replaces || !hides.assigned.is_empty() && catalog.relations.iter().any(is_view) {
+        return columns.iter().map(|column| column.name.clone()).collect();
+    }
     let is_assigned = |column: &Column| hides.assigned.contains(&column.name.to_lowercase());
     let any = columns.iter().any(is_assigned);
     let changed = columns.iter().filter(|column| is_assigned(column) || any && column.generated);

@@ -290,7 +290,7 @@ impl Walk<'_> {
         way.given.extend(all.iter().map(|(slot, _)| *slot));
         for ((slot, stored), term) in all.into_iter().zip(terms) {
             match (term, &stored.column) {
-                (Some(term), _) => {
+                (Some(term), _) if found => {
                     way.values.insert(slot, term);
                 }
                 (None, Some(column)) if found => {
@@ -299,7 +299,7 @@ impl Walk<'_> {
                     let table = self.catalog.relations[column.table].qualified();
                     way.note_read(value, &table, &column.name, &read.at);
                 }
-                (None, _) => way.assign(slot, self.symbols),
+                _ => way.assign(slot, self.symbols),
             }
         }
     }
