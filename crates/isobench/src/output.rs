@@ -10,6 +10,7 @@ use std::fs::{self, File, Permissions};
 use std::io::{self, IsTerminal as _, Write};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstyle::{AnsiColor, Style};
 use isobench_pgwire::fit;
@@ -166,6 +167,7 @@ fn shows_unicode(variable: impl Fn(&str) -> Option<OsString>) -> bool {
 }
 
 fn write(text: &str) -> Outcome {
+    clear_step();
     let mut stdout = stdout().map_err(unwritten)?;
     stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(unwritten)
 }
@@ -190,7 +192,30 @@ pub fn unwritten(error: io::Error) -> Failure {
 
 /// Writes a message to standard error.
 pub fn say(text: &str) {
+    clear_step();
     eprintln!("{text}");
+}
+
+/// True if a line with a step stands on the terminal.
+static STEP: AtomicBool = AtomicBool::new(false);
+
+/// Writes what is done now to standard error: on a terminal in place of the step before, until anything else is
+/// written.
+pub fn step(text: &str) {
+    if !io::stderr().is_terminal() {
+        return say(text);
+    }
+    let room = terminal_size::terminal_size_of(io::stderr()).map_or(USUAL, |(width, _)| usize::from(width.0));
+    let shown: String = fit(text).chars().take(room.saturating_sub(1)).collect();
+    eprint!("\r\x1b[K{shown}");
+    STEP.store(true, Ordering::Relaxed);
+}
+
+/// Takes the step off the terminal.
+fn clear_step() {
+    if STEP.swap(false, Ordering::Relaxed) {
+        eprint!("\r\x1b[K");
+    }
 }
 
 /// Writes a text for people: to standard output, or to standard error if that is taken by a
@@ -200,6 +225,7 @@ pub fn say(text: &str) {
 /// Standard output is closed, or its disk is full.
 pub fn tell(text: &str, stdout_is_taken: bool) -> Outcome {
     if stdout_is_taken {
+        clear_step();
         eprint!("{}", fit(text));
         return Ok(());
     }

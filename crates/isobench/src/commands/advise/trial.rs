@@ -15,7 +15,7 @@ use isobench_probe::interleaving::{Found, TryError};
 use isobench_result::numbers::counted;
 use isobench_runner::{Control, Urgency};
 
-use crate::output::say;
+use crate::output::step;
 
 /// The part of the time that is left, for schedules that theory names.
 const SHARE: u32 = 6;
@@ -223,7 +223,7 @@ impl Trial<'_> {
         let scripts = self.meeting(combinations);
         let meeting: Vec<&str> = scripts.iter().copied().collect();
         let meeting = if combinations.is_some() { meeting.join(" × ") } else { "all scripts".to_owned() };
-        say(&format!("trying {meeting} at {}", allocation_of(&scripts, allocation)));
+        step(&format!("trying {meeting} at {}", allocation_of(&scripts, allocation)));
         let work = self.work.with_sources(sources.clone());
         // They were made once, so the server is gone, or has changed.
         let began = Instant::now();
