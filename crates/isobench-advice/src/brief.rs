@@ -2,14 +2,13 @@
 //!
 //! Not here: the answer with all details (`text`).
 
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use isobench_isolation::Level;
 use isobench_report::{phrase, witness, wrap};
 use isobench_result::numbers::{count as grouped, counted};
 use isobench_result::view::tried::wrong_outcomes;
-use isobench_result::words::{capital, enumerated};
+use isobench_result::words::{capital, distinct, enumerated};
 
 use crate::advice::{Advice, Candidate, Measured, Passed, Status, Transaction};
 use crate::change_set::ChangeSet;
@@ -354,8 +353,7 @@ fn shown(text: &mut String, number: usize, reason: &Reason, width: usize) {
 
 /// The statements that a set changes: `visit.sql:4`.
 fn changed_places(set: &ChangeSet) -> String {
-    let places: BTreeSet<String> = set.changes.iter().map(|change| change.at.clone()).collect();
-    enumerated(&places.into_iter().collect::<Vec<_>>())
+    enumerated(&distinct(set.changes.iter().map(|change| change.at.clone())))
 }
 
 /// The levels that are enough with a change, where they are lower.

@@ -81,7 +81,7 @@ fn ended(outcome: Outcome) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("isobench: error: {failure}");
+            output::say(&format!("isobench: error: {failure}"));
             status(&failure)
         }
     }
