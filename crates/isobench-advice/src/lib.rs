@@ -55,5 +55,5 @@ pub use isobench_robustness::Promotion;
 pub use patch::{ScriptText, difference, patched};
 pub use reason::{Dependency, Reason};
 pub use shown::{Executed, Shown};
-pub use text::{broken, details, frameworks, wrong};
+pub use text::{best, broken, details, frameworks, wrong};
 pub use twice::{AtLevel, Twice, locked, locks, writing};

@@ -417,9 +417,9 @@ pub(crate) fn levels_then(set: &ChangeSet) -> String {
     }
 }
 
-/// The first of those changes with the lowest levels.
-pub(crate) fn best<'a>(held: &[&'a ChangeSet]) -> Option<&'a ChangeSet> {
-    held.iter().copied().min_by_key(|set| set.allocation.range().1)
+/// The best of changes: the fewest, and of these those with the lowest levels.
+pub fn best<'a>(changes: &[&'a ChangeSet]) -> Option<&'a ChangeSet> {
+    changes.iter().copied().min_by_key(|set| (set.changes.len(), set.allocation.range().1))
 }
 
 fn changes(text: &mut String, advice: &Advice, width: usize) {

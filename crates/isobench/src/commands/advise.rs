@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use isobench_advice::{
     Advice, AdviceFile, Candidate as Row, ChangeSet, Decision, Executed, MOST_EXECUTED, Measured, Question,
-    ScriptText, brief, details, frameworks, page,
+    ScriptText, best, brief, details, frameworks, page,
 };
 use isobench_comparison::{
     Candidate, Conditions, Design, Failure, Followers, Judging, Outcome, Resolved, Site, Sources,
@@ -386,9 +386,8 @@ fn measured(
     rows.push(Allocation::uniform(Level::Serializable));
     // All rows are measured on the same tables.
     let held = advice.changes.iter().filter(|set| set.is_proposed() && set.setup.is_none());
-    let best = held.min_by_key(|set| set.allocation.range().1);
     let mut candidates = Vec::new();
-    if let Some(set) = best {
+    if let Some(set) = best(&held.collect::<Vec<_>>()) {
         let sources = work.sources.with_texts(set.scripts.iter().map(|script| script.text.clone()))?;
         candidates.push(Candidate {
             allocation: set.allocation.clone(),

@@ -101,7 +101,7 @@ fn receipts_need_serializable_or_one_lock() {
         "3 transactions on control, receipt; PostgreSQL ",
         "\n  Run all 3 at SERIALIZABLE, and retry on SQLSTATE 40001.\n",
         "  [1] What goes wrong at ",
-        "  Or change receipt.sql:3: then READ COMMITTED is enough for receipt.sql and close.sql and REPEATABLE READ is enough for report.sql (proved).\n",
+        "  Or change receipt.sql:3: then READ COMMITTED is enough for receipt.sql and close.sql and REPEATABLE",
         "\n    +SELECT batch AS b FROM control WHERE id = :s FOR SHARE \\gset\n",
         "\n  How sure  Levels are proved for these statements, if nothing else writes these tables",
         "\n  More      --details",
