@@ -267,6 +267,11 @@ fn judging(options: &CompareOptions, design: &Design, database: &Database) -> Ou
 }
 
 impl Results {
+    /// True if all details are printed.
+    pub const fn in_full(&self) -> bool {
+        self.extent.details
+    }
+
     /// Returns a sentence on the folder of the histories, if they are kept.
     pub fn where_histories_are(&self) -> Option<String> {
         let folder = self.history.as_ref()?.display();
@@ -290,12 +295,12 @@ impl Results {
         if self.history.is_some() { unwritten.count() } else { 0 }
     }
 
-    /// Prints the report, preceded by a text, and writes the files.
+    /// Prints the report, followed by a text, and writes the files.
     ///
     /// # Errors
     /// Output can't be written, a server can't be cleaned up, the comparison is incomplete, or a
     /// promise is broken.
-    pub fn finish(self, before: &str) -> Outcome {
+    pub fn finish(self, histories: &str) -> Outcome {
         let unwritten = self.unwritten_histories();
         let Results { mut document, files, targets, keep, extent, .. } = self;
         summarise(&mut document);
@@ -303,8 +308,8 @@ impl Results {
         let saved = files.save_all(&document);
         let told = saved.as_ref().map_or_else(|_| String::new(), |written| files::told(written));
         let report = extent.terminal().render(&document);
-        let after = requirement_lines(&document.requirements) + &told;
-        let printed = output::print_report(before, &report, &after, files.takes_stdout);
+        let after = format!("{histories}{}{told}", requirement_lines(&document.requirements));
+        let printed = output::print_report("", &report, &after, files.takes_stdout);
         // After the result is saved, because the server may not answer.
         let closed = close(targets, keep);
         saved?;
