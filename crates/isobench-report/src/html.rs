@@ -56,6 +56,10 @@ const STYLE: &str = include_str!("html/page.css");
 const FIGURES_STYLE: &str = include_str!("html/chart/chart.css");
 const SCRIPT: &str = include_str!("html/page.js");
 
+/// The sections that the contents name: five, and those of few documents. All others follow one of them.
+const LINKED: [&str; 8] =
+    ["answer", "requirements", "experiment", "durability", "pictures", "course", "verdict", "method"];
+
 /// A part of the page.
 struct Section {
     /// Its anchor.
@@ -257,7 +261,7 @@ fn contents(sections: &[(&Section, Markup, Contents)]) -> Markup {
     html! {
         nav class="contents" aria-label="Contents" {
             ol {
-                @for (section, _, figures) in sections {
+                @for (section, _, figures) in sections.iter().filter(|(section, ..)| LINKED.contains(&section.id)) {
                     li {
                         a href={ "#" (section.id) } { (section.title) }
                         @if !figures.is_empty() {

@@ -4,31 +4,40 @@
 
 use maud::{Markup, html};
 
+use super::chart::safety;
 use super::part::cell_name;
-use super::table;
-use crate::text::precision;
-use isobench_result::answer::{OWN_CONDITION, answer};
+use super::{pictures, table};
+use crate::text::{precision, witness};
+use isobench_result::answer::{OWN_CONDITION, answer, brief};
 use isobench_result::document::{Document, Round};
 use isobench_result::view::Line;
+use isobench_result::view::tried::{masked, tried, wrong_outcomes};
 
 /// The section's body.
 #[expect(clippy::unnecessary_wraps, reason = "sections stand in one table, and others may be left out")]
 pub fn body(document: &Document) -> Option<Markup> {
-    let answer = answer(document);
+    let (answer, said) = (answer(document), brief(document));
     Some(html! {
         (brands(document))
-        @let (first, rest) = answer.headline.split_at(answer.headline.len().min(1));
-        p class="headline" { (first.concat()) }
-        @if !rest.is_empty() { p class="headline more" { (rest.join(" ")) } }
-        @if let Some(basis) = &answer.basis {
-            p class="basis" {
-                (basis)
-                @if document.cells.iter().any(|cell| cell.summary.verdict.is_some()) {
-                    " " a href="#verdict" { "The proofs" } "."
+        div class="lead" {
+            div {
+                @let (first, rest) = said.answer.split_at(said.answer.len().min(1));
+                p class="headline" { (first.concat()) }
+                @if !rest.is_empty() { p class="headline more" { (rest.join(" ")) } }
+                @if !said.grounds.is_empty() {
+                    p class="basis" {
+                        (said.grounds.join(" "))
+                        @if document.cells.iter().any(|cell| cell.summary.verdict.is_some()) {
+                            " " a href="#verdict" { "The proofs" } "."
+                        }
+                    }
                 }
+                @for doubt in &said.doubts { p class="basis" { (doubt) } }
             }
+            @if let Some(figure) = &safety(document) { (pictures::picture(figure, false)) }
         }
         @if !document.cells.is_empty() { (table::results(document)) }
+        (first_witness(document))
         @if !answer.reasons.is_empty() {
             ul class="reasons" {
                 @for reason in &answer.reasons {
@@ -45,6 +54,25 @@ pub fn body(document: &Document) -> Option<Markup> {
             (table::legend(document))
         }
     })
+}
+
+/// The first wrong outcome, a column for each transaction; on a narrow screen a line for each step.
+fn first_witness(document: &Document) -> Markup {
+    const WIDE: usize = 100;
+    const NARROW: usize = 42;
+    const NAME: &str = "What goes wrong";
+    let tried = tried(document);
+    let found = wrong_outcomes(&tried);
+    let masked = masked(&tried);
+    html! {
+        @if let Some((wrong, levels)) = found.first() {
+            figure class="outcome" aria-label=(NAME) {
+                @for (class, width) in [("wide", WIDE), ("narrow", NARROW)] {
+                    pre class=(class) aria-label=(NAME) { (witness(wrong, levels, &masked, width).join("\n")) }
+                }
+            }
+        }
+    }
 }
 
 /// The warnings that concern the whole result, above everything else.

@@ -3,7 +3,7 @@
 //! The columns and their words are those of the table in the terminal, with the percentiles'
 //! intervals and the flags in addition. Not here: what a column counts (`view/columns`).
 
-use isobench_result::answer::recommended;
+use isobench_result::answer::{finding, recommended};
 use isobench_result::document::{Cell, Document};
 use isobench_result::factor::varying;
 use isobench_result::rounds::groups;
@@ -157,12 +157,10 @@ fn row(
     beyond: bool,
     cards: bool,
 ) -> Markup {
-    let class = match (best, beyond) {
-        (true, true) => Some("best beyond"),
-        (true, false) => Some("best"),
-        (false, true) => Some("beyond"),
-        (false, false) => None,
-    };
+    let found = finding(document, cell);
+    let classes = [("best", best), ("wrong", found.right == Some(false)), ("beyond", beyond)];
+    let classes: Vec<&str> = classes.iter().filter(|(_, is)| *is).map(|(class, _)| *class).collect();
+    let class = (!classes.is_empty()).then(|| classes.join(" "));
     html! {
         tr class=[class] data-values=(chosen_by(document, cell)) {
             @for (index, column) in columns.iter().enumerate() {
@@ -170,7 +168,11 @@ fn row(
                 @if index == 0 {
                     th scope="row" {
                         (stacked(&lines))
-                        @if best { span class="line below" { "✓ recommended" } " " }
+                        @match found.right {
+                            Some(false) => { span class="line below" { "✗ " (found.phrase.text) } " " }
+                            Some(true) => { span class="line below" { "✓ " (found.phrase.text) @if best { ", recommended" } } " " }
+                            None => { @if best { span class="line below" { "recommended" } " " } }
+                        }
                         @for flag in &cell.summary.flags {
                             a class="flag" href="#flags" { (flag.kind.name()) }
                         }
