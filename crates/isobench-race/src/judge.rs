@@ -5,6 +5,7 @@
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use crate::RaceError;
 use crate::answer::{Answer, Answers};
@@ -29,8 +30,12 @@ pub(crate) trait Performer {
     /// The first contents.
     fn contents(&self) -> &dyn Contents;
 
-    /// Waits longer after commands for what comes of them. False if that was the longest time.
-    fn settle_longer(&mut self) -> bool;
+    /// Puts the contents back, runs a schedule, and waits whether more comes of it than was waited for.
+    fn run_first(&mut self, schedule: &Schedule) -> Result<Outcome, RaceError>;
+
+    /// Waits longer after commands for what comes of them, at least for this pause. False if that was the
+    /// longest time.
+    fn settle_longer(&mut self, pause: Duration) -> bool;
 
     /// What was learnt of commands: their longest pauses, and whether all sessions are their processes'.
     fn learn(&mut self, outcome: &Outcome);
@@ -70,14 +75,22 @@ pub(crate) struct Judge {
 
 /// Runs commands until they end in the same way twice.
 fn warm(schedule: &Schedule, performer: &mut dyn Performer) -> Result<(), RaceError> {
+    let mut first = performer.run_first(schedule)?;
+    // The application may do some of it, or all, after its answer.
+    while let Some(pause) = first.late {
+        if !performer.settle_longer(pause) {
+            break;
+        }
+        first = performer.run_first(schedule)?;
+    }
     let (mut before, mut runs) = (None, 0);
+    let mut next = Some(first);
     while runs < WARMING {
-        let outcome = performer.run(schedule, 0)?;
+        let outcome = match next.take() {
+            Some(first) => first,
+            None => performer.run(schedule, 0)?,
+        };
         if outcome.steps.is_empty() && outcome.changes.is_empty() {
-            // The application may do all of it after its answer.
-            if performer.settle_longer() {
-                continue;
-            }
             return Err(RaceError::Untouched { answers: endings(&outcome) });
         }
         runs += 1;
@@ -166,7 +179,7 @@ impl Judge {
         performer: &mut dyn Performer,
         odd: &Odd,
     ) -> Result<Outcome, RaceError> {
-        if performer.settle_longer() {
+        if performer.settle_longer(Duration::ZERO) {
             return self.learn(order, performer);
         }
         let what = odd.name(performer.contents());

@@ -67,7 +67,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use isobench_isolation::Level;
-use isobench_pgwire::ConnectOptions;
+use isobench_pgwire::{ConnectOptions, TlsAcceptor};
 
 pub use error::RaceError;
 pub use process::Environment;
@@ -92,10 +92,19 @@ use crate::stage::Stage;
 const SETTLE: Duration = Duration::from_millis(12);
 
 /// The longest such silence.
-const LONGEST_SETTLE: Duration = Duration::from_millis(800);
+const LONGEST_SETTLE: Duration = Duration::from_secs(3);
+
+/// The time for which more is waited for after the first run of the commands.
+const REST: Duration = Duration::from_secs(1);
+
+/// The same where the application does something at rest: it may look for its work at intervals.
+const LONG_REST: Duration = Duration::from_secs(3);
 
 /// The longest time of a schedule, unless the serial orders took longer than a fifth of it.
 const PATIENCE: Duration = Duration::from_secs(15);
+
+/// The times that rows are put back while statements come late.
+const RESTORED: usize = 3;
 
 /// The time after which a clock shows another second.
 const SECOND: Duration = Duration::from_millis(1050);
@@ -127,6 +136,10 @@ pub struct Settings {
     pub application: Option<Application>,
     /// The time for which the application is watched at rest.
     pub watch: Duration,
+    /// The silence after which nothing more comes of a command; none for what its first run shows.
+    pub settle: Option<Duration>,
+    /// Encrypts connections of applications that demand it.
+    pub acceptor: Option<TlsAcceptor>,
 }
 
 impl Settings {
@@ -145,6 +158,8 @@ impl Settings {
             conditions: Vec::new(),
             application: None,
             watch: Duration::from_secs(1),
+            settle: None,
+            acceptor: None,
         }
     }
 }
@@ -170,10 +185,13 @@ pub fn race(
     let problem = match Ground::open(&settings.admin) {
         Ok(mut ground) => {
             let gate = Arc::new(Gate::default());
-            let tried = Relay::start(&gate, listener, settings.server.clone())
+            let acceptor = settings.acceptor.clone();
+            let tried = Relay::start(&gate, listener, settings.server.clone(), acceptor)
                 .map_err(|error| RaceError::Server(format!("connections can't be relayed: {error}")))
                 .and_then(|relay| {
-                    let mut theatre = Theatre { settings, gate: &gate, stopped, tell, serving: None };
+                    let settle = settings.settle.unwrap_or(SETTLE);
+                    let mut theatre =
+                        Theatre { settings, gate: &gate, stopped, tell, serving: None, settle, rest: REST };
                     let tried = theatre.open(&mut ground, &mut report);
                     // The application ends before its connections do.
                     drop(theatre);
@@ -196,6 +214,10 @@ struct Theatre<'a> {
     stopped: &'a dyn Fn() -> bool,
     tell: &'a mut dyn FnMut(Event),
     serving: Option<Serving>,
+    /// The silence after which nothing comes of a command.
+    settle: Duration,
+    /// The time for which more is waited for after the next first run; zero once that is known.
+    rest: Duration,
 }
 
 impl Theatre<'_> {
@@ -214,6 +236,14 @@ impl Theatre<'_> {
             }
             self.level(level, level == own, ground, report)?;
             self.serving = None;
+            // Commands that wait for each other do so at every level.
+            let never_mix = report
+                .levels
+                .last()
+                .is_some_and(|level| level.tried > 0 && level.count(Verdict::NotInterleaved) == level.tried);
+            if never_mix && self.settings.levels.is_empty() {
+                break;
+            }
         }
         Ok(())
     }
@@ -256,6 +286,9 @@ impl Theatre<'_> {
             let mut state = self.gate.lock();
             state.watching = false;
             report.noise = state.noise.len();
+            if report.noise > 0 {
+                self.rest = LONG_REST;
+            }
             report.ignored = changes.iter().map(|change| ground.tables[change.table].name.clone()).collect();
         }
         if !report.ignored.is_empty() {
@@ -283,15 +316,16 @@ impl Theatre<'_> {
             environment: self.settings.environment.clone(),
             stopped: self.stopped,
             patience: PATIENCE,
-            settle: SETTLE,
+            settle: self.settle,
             pauses: BTreeMap::new(),
             at_once: false,
             conditions: &self.settings.conditions,
         };
-        let mut company = Company { stage, ground, by_process: None };
+        let mut company = Company { stage, ground, by_process: None, rest: self.rest };
         let mut judge = Judge::new(&self.settings.commands, &mut company)?;
         let longest = judge.serial.iter().map(|(_, outcome)| outcome.took).max().unwrap_or_default();
         company.stage.patience = PATIENCE.max(longest * 5);
+        (self.settle, self.rest) = (company.stage.settle, Duration::ZERO);
         let commands = self.settings.commands.len();
         report.commands = alone(&judge, commands)
             .iter()
@@ -327,20 +361,56 @@ struct Company<'a, 'g> {
     ground: &'g mut Ground,
     /// All sessions so far belong to processes of commands; none before the first one.
     by_process: Option<bool>,
+    /// The time for which more is waited for after a first run.
+    rest: Duration,
+}
+
+impl Company<'_, '_> {
+    /// Puts the rows back. If statements came after all commands had finished, their end is waited for.
+    fn restore(&mut self, ahead: i64) -> Result<(), RaceError> {
+        for _ in 0..RESTORED {
+            match self.ground.restore(ahead) {
+                Err(RaceError::NotRestored { .. }) if self.gate_late() => {}
+                restored => restored?,
+            }
+            if !self.gate_late() {
+                return Ok(());
+            }
+            let late = self.stage.gate.lock().late.take().unwrap_or_default();
+            self.settle_longer(late);
+            self.stage.gate.note(format!(
+                "statements came up to {} ms after a command had finished, so some schedules were judged too early; \
+                 wait longer by --settle",
+                late.as_millis()
+            ));
+            thread::sleep(self.stage.settle.min(LONGEST_SETTLE));
+        }
+        self.ground.restore(ahead)
+    }
+
+    fn gate_late(&self) -> bool {
+        self.stage.gate.lock().late.is_some()
+    }
 }
 
 impl Performer for Company<'_, '_> {
     fn run(&mut self, schedule: &Schedule, ahead: i64) -> Result<Outcome, RaceError> {
-        self.ground.restore(ahead)?;
-        self.stage.perform(schedule, self.ground)
+        self.restore(ahead)?;
+        self.stage.perform(schedule, self.ground, Duration::ZERO)
+    }
+
+    fn run_first(&mut self, schedule: &Schedule) -> Result<Outcome, RaceError> {
+        self.restore(0)?;
+        self.stage.perform(schedule, self.ground, self.rest)
     }
 
     fn contents(&self) -> &dyn Contents {
         self.ground
     }
 
-    fn settle_longer(&mut self) -> bool {
-        self.stage.settle *= 2;
+    fn settle_longer(&mut self, pause: Duration) -> bool {
+        // The pause isn't the same each time.
+        self.stage.settle = (self.stage.settle * 2).max(pause * 3 / 2);
         self.stage.settle <= LONGEST_SETTLE
     }
 

@@ -33,6 +33,9 @@ pub(crate) struct Outcome {
     /// The longest pause of each command.
     pub(crate) pauses: BTreeMap<usize, Duration>,
     pub(crate) took: Duration,
+    /// The longest pause before a statement that came after all commands had finished, if that was waited
+    /// for.
+    pub(crate) late: Option<Duration>,
 }
 
 impl Outcome {
