@@ -139,7 +139,7 @@ fn split(text: &str) -> Vec<String> {
 
 /// The length of what never says anything, at the start of a text.
 fn always(text: &str) -> Option<usize> {
-    uuid(text).or_else(|| instant(text)).or_else(|| token(text))
+    uuid(text).or_else(|| instant(text)).or_else(|| duration(text)).or_else(|| token(text))
 }
 
 /// A text by a pattern, in which `0` is a digit, `x` a hexadecimal one.
@@ -169,6 +169,25 @@ fn instant(text: &str) -> Option<usize> {
         return Some(rest("0000-00-00T00:00".len()));
     }
     matches(text, "00:00:00").then(|| rest("00:00:00".len()))
+}
+
+/// The time that something took, as test runners print it: `0.85s`, `12ms`. Whole seconds may be what was
+/// asked for.
+fn duration(text: &str) -> Option<usize> {
+    let digits = |from: usize| {
+        let end = text[from..].find(|c: char| !c.is_ascii_digit()).map_or(text.len(), |length| from + length);
+        (end > from).then_some(end)
+    };
+    let whole = digits(0)?;
+    let fraction = text[whole..].starts_with('.').then(|| digits(whole + 1)).flatten();
+    let number = fraction.unwrap_or(whole);
+    let units: &[&str] =
+        if fraction.is_some() { &["s", "ms", "µs", "us", "ns"] } else { &["ms", "µs", "us", "ns"] };
+    let after = |unit: &&&str| {
+        let rest = text[number..].strip_prefix(**unit);
+        rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
+    };
+    units.iter().find(after).map(|unit| number + unit.len())
 }
 
 /// A long text of letters and digits with at least one digit, such as the token of a session.
@@ -222,9 +241,15 @@ mod tests {
             ("at 2026-11-29T05:50:00Z", "at 2027-01-01T00:00:00.5Z"),
             ("id 5f0c7f1e-9d3b-4a57-8f7e-0d1f2a3b4c5d", "id 00000000-0000-0000-0000-000000000000"),
             ("t=abcdefghijklmnopqrstuvwx1", "t=ABCDEFGHIJKLMNOPQRSTUVWX2"),
+            ("1 passed in 0.85s", "1 passed in 11.02s"),
+            ("ok (5ms), 1.5ms", "ok (17ms), 0.25ms"),
         ] {
             assert_eq!(canonical(one), canonical(other), "{one}");
         }
-        assert_ne!(canonical("2026-11-29"), canonical("2026-11-30"), "a day may be what was asked for");
+        for (one, other) in
+            [("2026-11-29", "2026-11-30"), ("wait 5s", "wait 6s"), ("1.5sm", "1.6sm"), ("1.5", "1.6")]
+        {
+            assert_ne!(canonical(one), canonical(other), "{one} may be what was asked for");
+        }
     }
 }

@@ -167,6 +167,8 @@ pub(crate) struct State {
     pub(crate) resting: Option<Instant>,
     /// The longest pause before a statement that came too late.
     pub(crate) late: Option<Duration>,
+    /// The last such statement.
+    pub(crate) late_text: String,
 }
 
 impl State {
@@ -204,7 +206,7 @@ impl State {
         let is_noise =
             !is_process && if batch.only_ends { in_noise } else { self.noise.contains(&batch.shape) };
         if !(is_noise || batch.only_ends) {
-            self.come_late();
+            self.come_late(&batch.text);
         }
         let (Some(runner), Some(mut owner), false) = (self.runner, owner, is_noise) else {
             self.change(session, |seat| {
@@ -254,11 +256,12 @@ impl State {
     }
 
     /// A statement comes. While all commands have finished, it's too late.
-    fn come_late(&mut self) {
+    fn come_late(&mut self, text: &str) {
         if let Some(since) = &mut self.resting {
             let now = Instant::now();
             self.late = self.late.max(Some(now.saturating_duration_since(*since)));
             *since = now;
+            self.late_text = text.chars().take(LONGEST).collect();
         }
     }
 

@@ -19,6 +19,9 @@ use crate::verdict::Verdict;
 /// The times that commands run before their two runs have to end alike: caches are warmed.
 const WARMING: usize = 8;
 
+/// The most characters that are shown of what a command said.
+const SAID: usize = 200;
+
 /// The times that an order is run again if its two runs end differently.
 const AGAIN: usize = 3;
 
@@ -60,6 +63,13 @@ pub(crate) struct WrongTable {
     pub(crate) columns: Vec<usize>,
 }
 
+/// What says nothing about the order of the commands, whatever the level is.
+#[derive(Debug, Clone)]
+pub(crate) struct Learnt {
+    answers: Answers,
+    masks: Masks,
+}
+
 /// The judge of one level.
 pub(crate) struct Judge {
     commands: Vec<usize>,
@@ -73,8 +83,9 @@ pub(crate) struct Judge {
     fewer: BTreeMap<Vec<usize>, Vec<Option<Outcome>>>,
 }
 
-/// Runs commands until they end in the same way twice.
-fn warm(schedule: &Schedule, performer: &mut dyn Performer) -> Result<(), RaceError> {
+/// Runs commands until they end in the same way twice, or once if they connect themselves: each run of them
+/// is a first one. Returns the last run.
+fn warm(schedule: &Schedule, performer: &mut dyn Performer) -> Result<Outcome, RaceError> {
     let mut first = performer.run_first(schedule)?;
     // The application may do some of it, or all, after its answer.
     while let Some(pause) = first.late {
@@ -83,29 +94,42 @@ fn warm(schedule: &Schedule, performer: &mut dyn Performer) -> Result<(), RaceEr
         }
         first = performer.run_first(schedule)?;
     }
-    let (mut before, mut runs) = (None, 0);
-    let mut next = Some(first);
-    while runs < WARMING {
-        let outcome = match next.take() {
-            Some(first) => first,
-            None => performer.run(schedule, 0)?,
-        };
-        if outcome.steps.is_empty() && outcome.changes.is_empty() {
-            return Err(RaceError::Untouched { answers: endings(&outcome) });
+    let mut last = first;
+    for _ in 1..WARMING {
+        if last.steps.is_empty() && last.changes.is_empty() {
+            return Err(RaceError::Untouched { answers: said(&last) });
         }
-        runs += 1;
-        let endings = outcome.endings();
-        if before.as_ref() == Some(&endings) {
-            return Ok(());
+        if connects_itself(&last) {
+            break;
         }
-        before = Some(endings);
+        let before = std::mem::replace(&mut last, performer.run(schedule, 0)?);
+        if before.endings() == last.endings() {
+            break;
+        }
     }
-    Ok(())
+    Ok(last)
+}
+
+/// True if all sessions belonged to processes of commands.
+fn connects_itself(outcome: &Outcome) -> bool {
+    !outcome.steps.is_empty() && outcome.steps.iter().all(|step| step.by_process)
 }
 
 /// An order in words: `A;B`.
 pub(crate) fn order_name(order: &[usize]) -> String {
     order.iter().map(|command| name(*command).to_string()).collect::<Vec<_>>().join(";")
+}
+
+/// The ends of commands with what each of them said, in short.
+fn said(outcome: &Outcome) -> String {
+    let one = |(command, answer): (&usize, &Answer)| {
+        let output = answer.shown();
+        let errors = answer.errors.split_whitespace().collect::<Vec<_>>().join(" ");
+        let text: String = [output, errors].join(" ").trim().chars().take(SAID).collect();
+        let colon = if text.is_empty() { "" } else { ": " };
+        format!("{} {}{colon}{text}", name(*command), answer.status())
+    };
+    outcome.answers.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
 fn endings(outcome: &Outcome) -> String {
@@ -114,25 +138,33 @@ fn endings(outcome: &Outcome) -> String {
 }
 
 impl Judge {
-    /// Runs all serial orders.
+    /// Runs all serial orders: each twice, unless it is known from another level what says nothing.
     ///
     /// # Errors
     /// Two runs of an order differ in more than ids, times and texts.
-    pub(crate) fn new(texts: &[String], performer: &mut dyn Performer) -> Result<Self, RaceError> {
+    pub(crate) fn new(
+        texts: &[String],
+        performer: &mut dyn Performer,
+        learnt: Option<&Learnt>,
+    ) -> Result<Self, RaceError> {
         let first = |text: &String| texts.iter().position(|other| other == text).unwrap_or_default();
         let mut judge = Self {
             commands: (0..texts.len()).collect(),
             alias: texts.iter().map(first).collect(),
-            answers: Answers::default(),
-            masks: Masks::default(),
+            answers: learnt.map(|learnt| learnt.answers.clone()).unwrap_or_default(),
+            masks: learnt.map(|learnt| learnt.masks.clone()).unwrap_or_default(),
             serial: Vec::new(),
             keys: Vec::new(),
             fewer: BTreeMap::new(),
         };
         let all = judge.commands.clone();
-        warm(&Schedule::serial(&all), performer)?;
+        let mut warmed = Some(warm(&Schedule::serial(&all), performer)?);
         for order in orders(&all) {
-            let outcome = judge.learn(&order, performer)?;
+            let outcome = match (learnt, warmed.take()) {
+                (Some(_), Some(first)) => first,
+                (Some(_), None) => performer.run(&Schedule::serial(&order), 0)?,
+                (None, first) => judge.learn(&order, performer, first)?,
+            };
             performer.learn(&outcome);
             judge.serial.push((order, outcome));
         }
@@ -142,12 +174,25 @@ impl Judge {
         Ok(judge)
     }
 
-    /// Runs an order twice, and learns what differs.
-    fn learn(&mut self, order: &[usize], performer: &mut dyn Performer) -> Result<Outcome, RaceError> {
+    /// What is known for other levels.
+    pub(crate) fn learnt(&self) -> Learnt {
+        Learnt { answers: self.answers.clone(), masks: self.masks.clone() }
+    }
+
+    /// Runs an order twice, or once more after its first run, and learns what differs.
+    fn learn(
+        &mut self,
+        order: &[usize],
+        performer: &mut dyn Performer,
+        mut first: Option<Outcome>,
+    ) -> Result<Outcome, RaceError> {
         let schedule = Schedule::serial(order);
         let mut restless = None;
         for _ in 0..AGAIN {
-            let one = performer.run(&schedule, 0)?;
+            let one = match first.take() {
+                Some(first) => first,
+                None => performer.run(&schedule, 0)?,
+            };
             if order == self.commands {
                 performer.next_second(&one);
             }
@@ -180,7 +225,7 @@ impl Judge {
         odd: &Odd,
     ) -> Result<Outcome, RaceError> {
         if performer.settle_longer(Duration::ZERO) {
-            return self.learn(order, performer);
+            return self.learn(order, performer, None);
         }
         let what = odd.name(performer.contents());
         Err(RaceError::Unstable { order: order_name(order), what })

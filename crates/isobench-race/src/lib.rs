@@ -80,13 +80,14 @@ pub use verdict::Verdict;
 
 use crate::gate::Gate;
 use crate::ground::Ground;
-use crate::judge::{Judge, Performer};
+use crate::judge::{Judge, Learnt, Performer};
 use crate::masks::Contents;
 use crate::outcome::Outcome;
 use crate::relay::Relay;
 use crate::search::{Limits, alone, search};
 use crate::serve::Serving;
 use crate::stage::Stage;
+use crate::statement::in_one_line;
 
 /// The silence after which nothing comes of a command, at first.
 const SETTLE: Duration = Duration::from_millis(12);
@@ -102,6 +103,9 @@ const LONG_REST: Duration = Duration::from_secs(3);
 
 /// The longest time of a schedule, unless the serial orders took longer than a fifth of it.
 const PATIENCE: Duration = Duration::from_secs(15);
+
+/// The most characters of a late statement that are shown.
+const LATE_TEXT: usize = 100;
 
 /// The times that rows are put back while statements come late.
 const RESTORED: usize = 3;
@@ -190,8 +194,16 @@ pub fn race(
                 .map_err(|error| RaceError::Server(format!("connections can't be relayed: {error}")))
                 .and_then(|relay| {
                     let settle = settings.settle.unwrap_or(SETTLE);
-                    let mut theatre =
-                        Theatre { settings, gate: &gate, stopped, tell, serving: None, settle, rest: REST };
+                    let mut theatre = Theatre {
+                        settings,
+                        gate: &gate,
+                        stopped,
+                        tell,
+                        serving: None,
+                        settle,
+                        rest: REST,
+                        learnt: None,
+                    };
                     let tried = theatre.open(&mut ground, &mut report);
                     // The application ends before its connections do.
                     drop(theatre);
@@ -218,6 +230,8 @@ struct Theatre<'a> {
     settle: Duration,
     /// The time for which more is waited for after the next first run; zero once that is known.
     rest: Duration,
+    /// What is known from the first level.
+    learnt: Option<Learnt>,
 }
 
 impl Theatre<'_> {
@@ -259,6 +273,8 @@ impl Theatre<'_> {
             let mut state = self.gate.lock();
             state.defaults = defaults;
             state.asked.clear();
+            // What an application does when it starts belongs to no schedule.
+            (state.resting, state.late) = (None, None);
         }
         self.serving = None;
         if let Some(application) = &self.settings.application {
@@ -322,7 +338,8 @@ impl Theatre<'_> {
             conditions: &self.settings.conditions,
         };
         let mut company = Company { stage, ground, by_process: None, rest: self.rest };
-        let mut judge = Judge::new(&self.settings.commands, &mut company)?;
+        let mut judge = Judge::new(&self.settings.commands, &mut company, self.learnt.as_ref())?;
+        self.learnt = Some(judge.learnt());
         let longest = judge.serial.iter().map(|(_, outcome)| outcome.took).max().unwrap_or_default();
         company.stage.patience = PATIENCE.max(longest * 5);
         (self.settle, self.rest) = (company.stage.settle, Duration::ZERO);
@@ -376,14 +393,17 @@ impl Company<'_, '_> {
             if !self.gate_late() {
                 return Ok(());
             }
-            let late = self.stage.gate.lock().late.take().unwrap_or_default();
+            let (late, text) = {
+                let mut state = self.stage.gate.lock();
+                (state.late.take().unwrap_or_default(), in_one_line(&state.late_text))
+            };
             self.settle_longer(late);
+            let text: String = text.chars().take(LATE_TEXT).collect();
             self.stage.gate.note(format!(
-                "statements came up to {} ms after a command had finished, so some schedules were judged too early; \
-                 wait longer by --settle",
-                late.as_millis()
+                "\"{text}\" came after the commands had finished, so a schedule may have been judged too early; \
+                 wait longer by --settle"
             ));
-            thread::sleep(self.stage.settle.min(LONGEST_SETTLE));
+            thread::sleep(self.stage.settle);
         }
         self.ground.restore(ahead)
     }
@@ -410,8 +430,8 @@ impl Performer for Company<'_, '_> {
 
     fn settle_longer(&mut self, pause: Duration) -> bool {
         // The pause isn't the same each time.
-        self.stage.settle = (self.stage.settle * 2).max(pause * 3 / 2);
-        self.stage.settle <= LONGEST_SETTLE
+        let longer = (self.stage.settle * 2).max(pause * 2).min(LONGEST_SETTLE);
+        std::mem::replace(&mut self.stage.settle, longer) < longer
     }
 
     fn learn(&mut self, outcome: &Outcome) {

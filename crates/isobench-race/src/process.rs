@@ -141,14 +141,16 @@ pub(crate) fn end_left_behind(groups: &[u32]) {
     }
 }
 
-/// Processes that live and have this value of a variable: a process that was started with it, and its
-/// descendants, whatever their groups are.
-fn marked(variable: &str, value: &str) -> Vec<Pid> {
+/// Processes that live and belong to this group, or have this value of a variable: a process that was
+/// started with it, and its descendants, whatever their groups are.
+fn marked(group: u32, variable: &str, value: &str) -> Vec<Pid> {
     let Ok(processes) = procfs::process::all_processes() else { return Vec::new() };
     let is_marked = |process: &procfs::process::Process| {
-        // The environment of a zombie can't be read, or is empty.
+        let Ok(stat) = process.stat() else { return false };
+        // One that is about to end has no environment any more, but its sockets.
         let own = process.environ().ok();
-        own.is_some_and(|own| own.get(OsStr::new(variable)).is_some_and(|own| own == value))
+        let is_own = own.is_some_and(|own| own.get(OsStr::new(variable)).is_some_and(|own| own == value));
+        !matches!(stat.state, 'Z' | 'X') && (u32::try_from(stat.pgrp) == Ok(group) || is_own)
     };
     processes.flatten().filter(is_marked).filter_map(|process| Pid::from_raw(process.pid)).collect()
 }
@@ -159,7 +161,8 @@ pub(crate) fn end(child: &mut Child, (variable, value): (&str, &str), patience: 
     let wait = |child: &mut Child, patience: Duration| {
         let end = std::time::Instant::now() + patience;
         loop {
-            let over = !matches!(child.try_wait(), Ok(None)) && marked(variable, value).is_empty();
+            let over =
+                !matches!(child.try_wait(), Ok(None)) && marked(child.id(), variable, value).is_empty();
             if over || std::time::Instant::now() > end {
                 return over;
             }
@@ -172,7 +175,7 @@ pub(crate) fn end(child: &mut Child, (variable, value): (&str, &str), patience: 
         return;
     }
     signal(child.id(), Signal::KILL);
-    for process in marked(variable, value) {
+    for process in marked(child.id(), variable, value) {
         // It may have ended already.
         let _ = kill_process(process, Signal::KILL);
     }
@@ -235,11 +238,11 @@ mod tests {
         let environment = Environment { set: vec![(SERVED.to_owned(), value.clone())], unset: Vec::new() };
         let text = "setsid sleep 60 & sh -c 'trap \"\" TERM; sleep 60; sleep 60'";
         let mut child = shell(text, &environment).spawn().expect("started");
-        while marked(SERVED, &value).len() < 4 {
+        while marked(child.id(), SERVED, &value).len() < 4 {
             thread::sleep(Duration::from_millis(5));
         }
         end(&mut child, (SERVED, &value), Duration::from_millis(50));
-        assert!(marked(SERVED, &value).is_empty());
+        assert!(marked(child.id(), SERVED, &value).is_empty());
     }
 
     #[test]

@@ -97,6 +97,11 @@ impl Serving {
     ) -> Result<Self, RaceError> {
         let Application { command, ready } = application;
         let wrong = |why: String| RaceError::Application(why);
+        let began = Instant::now();
+        while ready.is_met() && began.elapsed() < FAREWELL {
+            // The system may still be closing what has just been ended.
+            thread::sleep(PAUSE);
+        }
         if ready.is_met() {
             return Err(wrong(format!(
                 "something answers at {} already; stop it, since only the application that isobench starts uses the \

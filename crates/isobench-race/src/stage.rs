@@ -228,6 +228,9 @@ impl Run<'_, '_> {
             }
             self.start(command, &commands)?;
             let end = self.until(command, None)?;
+            if end == End::Finished && steps.is_some() {
+                self.troubles.insert(Trouble::Early(command));
+            }
             if matches!(end, End::Finished | End::Held) {
                 turns.pop();
                 continue;

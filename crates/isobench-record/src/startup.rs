@@ -445,7 +445,7 @@ impl Relayed<'_> {
                         if first && (self.other_choice || starting) {
                             return Ok(Ready::Refused { message: message.to_vec(), starting });
                         }
-                        why = format!("refused by the server ({})", code.as_str());
+                        why = self.refused(code.as_str());
                         self.pass(message)?;
                     }
                     b'R' if self.encrypted && body.starts_with(&10_i32.to_be_bytes()) => {
@@ -510,6 +510,14 @@ impl Relayed<'_> {
                 self.wait(!authenticated && from_client.len() < LONGEST_MESSAGE);
             }
         }
+    }
+
+    /// Why there is no session after an error of the server with this SQLSTATE.
+    fn refused(&self, code: &str) -> String {
+        // libpq tells the server that it could bind SCRAM to its encryption, which ends here.
+        let binds = self.encrypted && code == "28000" && matches!(self.client, Socket::Tls(_));
+        let hint = if binds { "; add channel_binding=disable to the application's settings" } else { "" };
+        format!("refused by the server ({code}){hint}")
     }
 
     /// Passes bytes on to the client. That it is gone shows when it is read.

@@ -98,7 +98,7 @@ const TEXTS: [&str; 2] = ["order", "order"];
 
 fn judged(made: Made, change: impl Fn(&mut Outcome)) -> (Verdict, String) {
     let mut script = Script { shop: shop(), made: two_orders, settled: 0, restless: 0 };
-    let mut judge = Judge::new(&TEXTS.map(str::to_owned), &mut script).expect("serial orders");
+    let mut judge = Judge::new(&TEXTS.map(str::to_owned), &mut script, None).expect("serial orders");
     let mut outcome = outcome(&Schedule::split(0, 1, &[1]), made);
     change(&mut outcome);
     judge.judge(&outcome, &mut script).expect("a verdict")
@@ -203,7 +203,7 @@ fn an_order_that_differs_from_itself_is_refused_with_the_column() {
         (two_orders(schedule, ahead).0, vec![stock(left)])
     }
     let mut script = Script { shop: shop(), made: unstable, settled: 0, restless: 0 };
-    let error = Judge::new(&TEXTS.map(str::to_owned), &mut script).err().expect("refused");
+    let error = Judge::new(&TEXTS.map(str::to_owned), &mut script, None).err().expect("refused");
     assert_eq!(error, RaceError::Unstable { order: "A;B".to_owned(), what: "item.stock".to_owned() });
     assert_eq!(script.settled, 3, "it waits longer first");
 }
@@ -216,14 +216,29 @@ fn an_order_that_ends_differently_each_time_is_refused() {
         (answers, changes)
     }
     let mut script = Script { shop: shop(), made: restless, settled: 0, restless: 0 };
-    let error = Judge::new(&TEXTS.map(str::to_owned), &mut script).err().expect("refused").to_string();
+    let error = Judge::new(&TEXTS.map(str::to_owned), &mut script, None).err().expect("refused").to_string();
     assert!(error.contains("A exit 0, B exit 0, then A exit 1, B exit 0"), "{error}");
+}
+
+#[test]
+fn at_another_level_each_order_runs_once_with_what_is_known() {
+    let mut script = Script { shop: shop(), made: two_orders, settled: 0, restless: 0 };
+    let texts = TEXTS.map(str::to_owned);
+    let learnt = Judge::new(&texts, &mut script, None).expect("serial orders").learnt();
+    script.made = |schedule, ahead| {
+        assert_eq!(ahead, 0, "no order runs again");
+        two_orders(schedule, ahead)
+    };
+    let mut judge = Judge::new(&texts, &mut script, Some(&learnt)).expect("serial orders");
+    let made = (vec![(0, "left 4"), (0, "left 3")], vec![stock("3"), new_orders(&BOTH)]);
+    let outcome = outcome(&Schedule::split(0, 1, &[1]), made);
+    assert_eq!(judge.judge(&outcome, &mut script).expect("a verdict").0, Verdict::Serial, "other ids");
 }
 
 #[test]
 fn work_after_the_answer_is_waited_for_until_none_comes_late() {
     let mut script = Script { shop: shop(), made: two_orders, settled: 0, restless: 2 };
-    Judge::new(&TEXTS.map(str::to_owned), &mut script).expect("serial orders");
+    Judge::new(&TEXTS.map(str::to_owned), &mut script, None).expect("serial orders");
     assert_eq!(script.settled, 2);
 }
 
@@ -248,6 +263,6 @@ fn commands_that_send_nothing_are_refused() {
         fn learn(&mut self, _: &Outcome) {}
         fn next_second(&mut self, _: &Outcome) {}
     }
-    let error = Judge::new(&TEXTS.map(str::to_owned), &mut Silent(shop())).err().expect("refused");
-    assert!(error.is_untried() && error.to_string().contains("A exit 0, B exit 0"), "{error}");
+    let error = Judge::new(&TEXTS.map(str::to_owned), &mut Silent(shop()), None).err().expect("refused");
+    assert!(error.is_untried() && error.to_string().contains("A exit 0: x, B exit 0: x"), "{error}");
 }

@@ -49,15 +49,10 @@ impl Way {
         let mut set: Vec<(String, String)> =
             own.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         set.extend(TRUSTED.map(|name| (name.to_owned(), file.clone())));
-        // The way to the server is encrypted apart, so SCRAM can't be bound to both.
-        set.push((BINDING.to_owned(), "disable".to_owned()));
-        let unset = FOREIGN.iter().filter(|name| **name != BINDING).map(|name| (*name).to_owned()).collect();
+        let unset = FOREIGN.map(str::to_owned).to_vec();
         Ok(Self { listener, acceptor, environment: Environment { set, unset }, certificate })
     }
 }
-
-/// libpq's variable that says whether SCRAM is bound to the encryption.
-const BINDING: &str = "PGCHANNELBINDING";
 
 /// The address of `--listen`.
 fn address(place: &str) -> Outcome<SocketAddr> {
@@ -110,11 +105,7 @@ mod tests {
         };
         let file = std::fs::read_to_string(value("PGSSLROOTCERT")).expect("the certificate");
         assert_eq!(file, way.acceptor.certificate());
-        assert_eq!(
-            (value("PGHOST"), value("PGCHANNELBINDING")),
-            ("127.0.0.1".to_owned(), "disable".to_owned())
-        );
-        let unset = &way.environment.unset;
-        assert!(unset.iter().any(|name| name == "PGSERVICE") && !unset.iter().any(|name| name == BINDING));
+        assert_eq!(value("PGHOST"), "127.0.0.1");
+        assert!(way.environment.unset.iter().any(|name| name == "PGSERVICE"));
     }
 }
