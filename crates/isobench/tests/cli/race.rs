@@ -269,7 +269,9 @@ fn an_application_whose_settings_are_in_a_file_connects_to_a_port_that_was_named
     let options = ["--levels", "rc", "--listen", &port];
     race(&scene, &database, &options, &[order]).expect(3).prints(&["RACES at read committed"]);
     let taken = std::net::TcpListener::bind(format!("127.0.0.1:{port}")).expect("free again");
-    race(&scene, &database, &options, &[order]).expect(1).says(&["could not listen for connections at 127.0.0.1"]);
+    race(&scene, &database, &options, &[order])
+        .expect(1)
+        .says(&["could not listen for connections at 127.0.0.1"]);
     drop(taken);
     race(&scene, &database, &["--listen", "0.0.0.0:0"], &[order]).expect(1).says(&["loopback"]);
     assert_restored(&database);
