@@ -176,7 +176,7 @@ impl Judge {
 
     /// What is known for other levels.
     pub(crate) fn learnt(&self) -> Learnt {
-        Learnt { answers: self.answers.clone(), masks: self.masks.clone() }
+        Learnt { answers: self.answers.clone(), masks: self.masks.without_contents() }
     }
 
     /// Runs an order twice, or once more after its first run, and learns what differs.

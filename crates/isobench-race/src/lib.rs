@@ -107,6 +107,9 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// The most characters of a late statement that are shown.
 const LATE_TEXT: usize = 100;
 
+/// The time in which an application that is ready ends what it does at its start.
+const STARTED: Duration = Duration::from_millis(200);
+
 /// The times that rows are put back while statements come late.
 const RESTORED: usize = 3;
 
@@ -212,6 +215,7 @@ pub fn race(
                 });
             report.notes = gate.lock().notes.iter().cloned().collect();
             // That rows aren't what they were matters most.
+            ground.forget_start();
             ground.restore(0).err().or(tried.err())
         }
         Err(error) => Some(error),
@@ -244,9 +248,15 @@ impl Theatre<'_> {
             levels => levels.to_vec(),
         };
         for (number, level) in levels.into_iter().enumerate() {
+            self.serving = None;
+            ground.forget_start();
+            ground.restore(0)?;
             self.begin(level, own)?;
             if number == 0 {
                 self.keep(ground, report)?;
+            } else if self.serving.is_some() {
+                thread::sleep(STARTED);
+                ground.keep_start()?;
             }
             self.level(level, level == own, ground, report)?;
             self.serving = None;
@@ -344,16 +354,27 @@ impl Theatre<'_> {
         company.stage.patience = PATIENCE.max(longest * 5);
         (self.settle, self.rest) = (company.stage.settle, Duration::ZERO);
         let commands = self.settings.commands.len();
-        report.commands = alone(&judge, commands)
-            .iter()
-            .zip(&self.settings.commands)
-            .enumerate()
-            .map(|(number, (steps, text))| CommandReport {
-                name: schedule::name(number).to_string(),
-                command: text.clone(),
-                statements: steps.len(),
-            })
-            .collect();
+        let statements = alone(&judge, commands).iter().map(Vec::len).collect::<Vec<_>>();
+        let described = |(number, (statements, text)): (usize, (&usize, &String))| CommandReport {
+            name: schedule::name(number).to_string(),
+            command: text.clone(),
+            statements: *statements,
+        };
+        if report.commands.is_empty() {
+            let all = statements.iter().zip(&self.settings.commands).enumerate();
+            report.commands = all.map(described).collect();
+        }
+        for (command, now) in
+            report.commands.iter().zip(&statements).filter(|(first, now)| **now < first.statements)
+        {
+            self.gate.note(format!(
+                "at {} command {} sends {now} statements, and {} at the first level: look whether it still does its \
+                 work",
+                level.name(),
+                command.name,
+                command.statements
+            ));
+        }
         let mut found = LevelReport {
             level: level.name().to_owned(),
             own,
