@@ -19,6 +19,9 @@ use crate::verdict::Verdict;
 /// The times that commands run before their two runs have to end alike: caches are warmed.
 const WARMING: usize = 8;
 
+/// The SQLSTATE of a statement in a transaction that has failed before, `in_failed_sql_transaction`.
+const ABORTED: &str = "25P02";
+
 /// The most characters that are shown of what a command said.
 const SAID: usize = 200;
 
@@ -120,16 +123,21 @@ pub(crate) fn order_name(order: &[usize]) -> String {
     order.iter().map(|command| name(*command).to_string()).collect::<Vec<_>>().join(";")
 }
 
-/// The ends of commands with what each of them said, in short.
+/// The ends of commands with what each of them said, in short; once if that is the same.
 fn said(outcome: &Outcome) -> String {
-    let one = |(command, answer): (&usize, &Answer)| {
+    let one = |answer: &Answer| {
         let output = answer.shown();
         let errors = answer.errors.split_whitespace().collect::<Vec<_>>().join(" ");
         let text: String = [output, errors].join(" ").trim().chars().take(SAID).collect();
         let colon = if text.is_empty() { "" } else { ": " };
-        format!("{} {}{colon}{text}", name(*command), answer.status())
+        format!("{}{colon}{text}", answer.status())
     };
-    outcome.answers.iter().map(one).collect::<Vec<_>>().join(", ")
+    let all: Vec<(String, String)> =
+        outcome.answers.iter().map(|(command, answer)| (name(*command).to_string(), one(answer))).collect();
+    match all.as_slice() {
+        [(_, first), rest @ ..] if rest.iter().all(|(_, other)| other == first) => format!("each {first}"),
+        all => all.iter().map(|(name, one)| format!("{name} {one}")).collect::<Vec<_>>().join(", "),
+    }
 }
 
 fn endings(outcome: &Outcome) -> String {
@@ -429,8 +437,10 @@ fn told(outcome: &Outcome, lost: &[usize]) -> String {
         let answer = outcome.answers.get(command);
         let how = answer.filter(|answer| answer.failed()).map(Answer::status);
         let own = outcome.steps.iter().filter(|step| step.command == *command);
-        let error = own.filter_map(|step| step.error.as_ref()).next_back();
-        let code = error.and_then(|error| error.split(' ').next());
+        let codes: Vec<&str> =
+            own.filter_map(|step| step.error.as_ref()).filter_map(|error| error.split(' ').next()).collect();
+        // What comes after an error in the same transaction says nothing of its cause.
+        let code = codes.iter().rfind(|code| **code != ABORTED).or(codes.last());
         let code = code.map_or_else(String::new, |code| format!(" ({code})"));
         format!("{} gets {}{code}", name(*command), how.as_deref().unwrap_or("another answer"))
     };
