@@ -1,11 +1,10 @@
 """A shop in Django: one file, settings included.
 
-    python shop.py runserver --noreload 8000
+    PORT=8000 python shop.py
 
 /order reads the stock and writes it back. /order-locked locks the row first. /order-atomic counts in one statement.
 """
 import os
-import sys
 
 from django.conf import settings
 
@@ -79,4 +78,4 @@ urlpatterns = [
 if __name__ == "__main__":
     from django.core.management import execute_from_command_line
 
-    execute_from_command_line(sys.argv)
+    execute_from_command_line(["shop.py", "runserver", "--noreload", os.environ["PORT"]])

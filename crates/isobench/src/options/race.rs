@@ -51,7 +51,7 @@ pub struct RaceOptions {
     /// Write a test for each level to this file, as JUnit does
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
-    /// Start the application by this line of shell, anew for each level, and stop it at the end
+    /// Start the application by this line of shell, again for each level, and stop it at the end
     #[arg(long, value_name = "COMMAND", requires = "ready", help_heading = "Application")]
     pub serve: Option<String>,
     /// The application is ready once this port of 127.0.0.1 accepts connections, or this URL answers

@@ -18,7 +18,7 @@ import org.springframework.web.bind.annotation.PostMapping;
 import org.springframework.web.bind.annotation.RestController;
 
 /**
- * A shop with Spring Boot, Hibernate and HikariCP: java -jar target/shop-1.jar --server.port=8000
+ * A shop with Spring Boot, Hibernate and HikariCP: PORT=8000 java -jar target/shop-1.jar
  *
  * <p>/order reads the stock and writes it back. /order-locked locks the row first.
  */
@@ -27,6 +27,7 @@ public class Shop {
     public static void main(String[] arguments) {
         var application = new SpringApplication(Shop.class);
         application.setDefaultProperties(Map.of(
+                "server.port", "${PORT}",
                 "spring.datasource.url", "jdbc:postgresql://${PGHOST}:${PGPORT}/${PGDATABASE}",
                 "spring.datasource.username", "${PGUSER}",
                 "spring.jpa.open-in-view", "false"));
