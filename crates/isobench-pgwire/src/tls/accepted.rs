@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ServerConfig, ServerConnection};
 
@@ -27,20 +27,26 @@ pub struct TlsAcceptor {
 }
 
 impl TlsAcceptor {
-    /// Makes a new certificate for the loopback addresses. It signs itself, so a client that verifies it
-    /// has to know it.
+    /// Makes a new certificate for the loopback addresses, and the authority that signs it and nothing
+    /// else. A client that verifies has to know the authority.
     ///
     /// # Errors
     /// No key can be made; the text is for people.
     pub fn for_loopback() -> Result<Self, String> {
         let wrong = |error: &dyn std::error::Error| format!("no certificate could be made: {error}");
-        let key = KeyPair::generate().map_err(|error| wrong(&error))?;
+        let key = || KeyPair::generate().map_err(|error| wrong(&error));
+        let mut authority = CertificateParams::new(Vec::new()).map_err(|error| wrong(&error))?;
+        authority.distinguished_name.push(DnType::CommonName, "isobench");
+        authority.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+        let signing = key()?;
+        let root = authority.self_signed(&signing).map_err(|error| wrong(&error))?;
+        // Some clients trust no certificate that may sign others, and some only what one has signed.
         let names: Vec<String> = LOOPBACK.map(str::to_owned).into();
-        let mut parameters = CertificateParams::new(names).map_err(|error| wrong(&error))?;
-        parameters.distinguished_name.push(DnType::CommonName, "localhost");
-        // Some clients trust only what may sign.
-        parameters.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
-        let certificate = parameters.self_signed(&key).map_err(|error| wrong(&error))?;
+        let mut own = CertificateParams::new(names).map_err(|error| wrong(&error))?;
+        own.distinguished_name.push(DnType::CommonName, "localhost");
+        let key = key()?;
+        let issuer = Issuer::new(authority, signing);
+        let certificate = own.signed_by(&key, &issuer).map_err(|error| wrong(&error))?;
         let secret = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut config = ServerConfig::builder_with_provider(provider)
@@ -50,10 +56,10 @@ impl TlsAcceptor {
             .with_single_cert(vec![certificate.der().clone()], secret)
             .map_err(|error| wrong(&error))?;
         config.alpn_protocols = vec![PROTOCOL.to_vec()];
-        Ok(Self { config: Arc::new(config), certificate: certificate.pem() })
+        Ok(Self { config: Arc::new(config), certificate: root.pem() })
     }
 
-    /// The certificate, in PEM.
+    /// The authority's certificate, in PEM.
     pub fn certificate(&self) -> &str {
         &self.certificate
     }
