@@ -65,5 +65,5 @@ pub use server_error::ServerError;
 pub use socket::Socket;
 pub use sqlstate::SqlState;
 pub use startup::{ReadySession, Startup, StartupError, StartupProgress};
-pub use tls::{Protection, TlsStream};
+pub use tls::{Protection, TlsAcceptor, TlsStream};
 pub use visible::{controls, cut, visible};

@@ -7,6 +7,7 @@
 //! | `verify.rs` | which certificates are trusted |
 //! | `certificate.rs` | what a certificate says |
 //! | `client_certificate.rs` | the certificate that the client shows |
+//! | `accepted.rs` | the server's end, for clients that demand encryption |
 //! | `stream.rs` | the stream afterwards |
 //! | `words.rs` | errors in libpq's words |
 //!
@@ -21,6 +22,7 @@
 //! Not here: when a connection is encrypted (`connect/encryption.rs`), and how SCRAM is bound to it
 //! (`startup.rs`).
 
+mod accepted;
 mod certificate;
 mod client_certificate;
 mod handshake;
@@ -29,6 +31,7 @@ mod stream;
 mod verify;
 mod words;
 
+pub use self::accepted::TlsAcceptor;
 pub(crate) use self::handshake::{TlsClient, TlsError};
 pub use self::stream::TlsStream;
 

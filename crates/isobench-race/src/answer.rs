@@ -6,6 +6,9 @@ use std::collections::BTreeSet;
 /// The mark of `curl`'s status in its output.
 const MARK: &str = "[HTTP ";
 
+/// The same if no server answered.
+const UNANSWERED: &str = "[HTTP 000";
+
 /// The format by which `curl` is asked for it.
 pub(crate) const CURL_FORMAT: &str = r"\n[HTTP %{http_code} %{redirect_url}]";
 
@@ -53,7 +56,9 @@ impl Answer {
     /// Its output without the mark of `curl`, in one line.
     pub fn shown(&self) -> String {
         let text = match self.output.rfind(MARK) {
-            Some(at) if self.http().is_some() => &self.output[..at],
+            Some(at) if self.http().is_some() || self.output[at..].starts_with(UNANSWERED) => {
+                &self.output[..at]
+            }
             _ => &self.output,
         };
         text.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -67,6 +72,8 @@ type Place = (usize, Vec<String>);
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Answers {
     places: BTreeSet<Place>,
+    /// Commands whose output has the same words in another order.
+    unordered: BTreeSet<usize>,
     /// Commands whose output differs as a whole.
     whole: BTreeSet<usize>,
 }
@@ -79,6 +86,15 @@ impl Answers {
             self.whole.insert(command);
             return;
         }
+        let (mut one, mut other) = (self.kept(&left), self.kept(&right));
+        if one != other {
+            one.sort();
+            other.sort();
+            if one == other {
+                self.unordered.insert(command);
+                return;
+            }
+        }
         let differing = left.into_iter().zip(right).filter(|(one, other)| one.1 != other.1);
         self.places.extend(differing.map(|(one, _)| one.0));
     }
@@ -88,10 +104,19 @@ impl Answers {
         if self.whole.contains(&command) {
             return String::new();
         }
-        let kept = words(command, &answer.output)
-            .into_iter()
-            .map(|(place, word)| if self.places.contains(&place) { "*".to_owned() } else { word });
-        kept.collect::<Vec<_>>().join(" ")
+        let mut kept = self.kept(&words(command, &answer.output));
+        if self.unordered.contains(&command) {
+            kept.sort();
+        }
+        kept.join(" ")
+    }
+
+    /// The words, without those at places that say nothing.
+    fn kept(&self, words: &[(Place, String)]) -> Vec<String> {
+        let one = |(place, word): &(Place, String)| {
+            if self.places.contains(place) { "*".to_owned() } else { word.clone() }
+        };
+        words.iter().map(one).collect()
     }
 
     /// The commands whose output isn't compared.
@@ -100,9 +125,22 @@ impl Answers {
     }
 }
 
+/// A text with the names of JSON's objects in one order: by the standard it says nothing.
+/// Source: RFC 8259, "Objects".
+fn in_order(text: &str) -> String {
+    let (body, mark) = text.split_at(text.rfind(MARK).unwrap_or(text.len()));
+    match serde_json::from_str::<serde_json::Value>(body) {
+        Ok(mut value @ (serde_json::Value::Object(_) | serde_json::Value::Array(_))) => {
+            value.sort_all_objects();
+            format!("{value} {mark}")
+        }
+        _ => text.to_owned(),
+    }
+}
+
 /// The words of a text, each with the two words before it that begin with a letter.
 fn words(command: usize, text: &str) -> Vec<(Place, String)> {
-    let all = split(text);
+    let all = split(&in_order(text));
     let begins = |word: &&String| word.chars().next().is_some_and(char::is_alphabetic);
     let place = |at: usize| {
         let before = &all[at.saturating_sub(6)..at];
@@ -139,7 +177,7 @@ fn split(text: &str) -> Vec<String> {
 
 /// The length of what never says anything, at the start of a text.
 fn always(text: &str) -> Option<usize> {
-    uuid(text).or_else(|| instant(text)).or_else(|| token(text))
+    uuid(text).or_else(|| instant(text)).or_else(|| duration(text)).or_else(|| token(text))
 }
 
 /// A text by a pattern, in which `0` is a digit, `x` a hexadecimal one.
@@ -171,6 +209,25 @@ fn instant(text: &str) -> Option<usize> {
     matches(text, "00:00:00").then(|| rest("00:00:00".len()))
 }
 
+/// The time that something took, as test runners print it: `0.85s`, `12ms`. Whole seconds may be what was
+/// asked for.
+fn duration(text: &str) -> Option<usize> {
+    let digits = |from: usize| {
+        let end = text[from..].find(|c: char| !c.is_ascii_digit()).map_or(text.len(), |length| from + length);
+        (end > from).then_some(end)
+    };
+    let whole = digits(0)?;
+    let fraction = text[whole..].starts_with('.').then(|| digits(whole + 1)).flatten();
+    let number = fraction.unwrap_or(whole);
+    let units: &[&str] =
+        if fraction.is_some() { &["s", "ms", "µs", "us", "ns"] } else { &["ms", "µs", "us", "ns"] };
+    let after = |unit: &&&str| {
+        let rest = text[number..].strip_prefix(**unit);
+        rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
+    };
+    units.iter().find(after).map(|unit| number + unit.len())
+}
+
 /// A long text of letters and digits with at least one digit, such as the token of a session.
 fn token(text: &str) -> Option<usize> {
     let in_token = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '_' | '=' | '-');
@@ -193,6 +250,7 @@ mod tests {
         assert!(answer("[HTTP 503 ]").is_error());
         let unreachable = Answer { exit: 7, ..answer("[HTTP 000 ]") };
         assert!(unreachable.http().is_none() && unreachable.is_error() && unreachable.status() == "exit 7");
+        assert_eq!(unreachable.shown(), "");
         assert!(!answer("[HTTP 302 /x]").failed());
     }
 
@@ -204,6 +262,26 @@ mod tests {
         assert_eq!(canonical(r#"{"id": 9, "left": 4}"#), canonical(r#"{"id": 12, "left": 4}"#));
         assert_ne!(canonical(r#"{"id": 9, "left": 4}"#), canonical(r#"{"id": 9, "left": 3}"#));
         assert_eq!(answers.canonical(1, &answer("id 9")), "id 9", "another command");
+    }
+
+    #[test]
+    fn the_order_of_names_in_json_says_nothing() {
+        let answers = Answers::default();
+        let canonical = |text: &str| answers.canonical(0, &answer(text));
+        let (one, other) =
+            (r#"{"left": 4, "of": {"b": 1, "a": 2}}"#, r#"{"of": {"a": 2, "b": 1}, "left": 4}"#);
+        assert_eq!(canonical(&format!("{one}\n[HTTP 200 ]")), canonical(&format!("{other}\n[HTTP 200 ]")));
+        assert_ne!(canonical(r#"{"a": 1, "b": 2}"#), canonical(r#"{"a": 2, "b": 1}"#));
+        assert_ne!(canonical("[1, 2]"), canonical("[2, 1]"), "a list has an order");
+    }
+
+    #[test]
+    fn words_in_another_order_count_without_it() {
+        let mut answers = Answers::default();
+        answers.learn(0, &answer("late, sold out"), &answer("sold out, late"));
+        let canonical = |text: &str| answers.canonical(0, &answer(text));
+        assert_eq!(canonical("out late, sold"), canonical("late, sold out"));
+        assert_ne!(canonical("late, sold in"), canonical("late, sold out"));
     }
 
     #[test]
@@ -222,9 +300,15 @@ mod tests {
             ("at 2026-11-29T05:50:00Z", "at 2027-01-01T00:00:00.5Z"),
             ("id 5f0c7f1e-9d3b-4a57-8f7e-0d1f2a3b4c5d", "id 00000000-0000-0000-0000-000000000000"),
             ("t=abcdefghijklmnopqrstuvwx1", "t=ABCDEFGHIJKLMNOPQRSTUVWX2"),
+            ("1 passed in 0.85s", "1 passed in 11.02s"),
+            ("ok (5ms), 1.5ms", "ok (17ms), 0.25ms"),
         ] {
             assert_eq!(canonical(one), canonical(other), "{one}");
         }
-        assert_ne!(canonical("2026-11-29"), canonical("2026-11-30"), "a day may be what was asked for");
+        for (one, other) in
+            [("2026-11-29", "2026-11-30"), ("wait 5s", "wait 6s"), ("1.5sm", "1.6sm"), ("1.5", "1.6")]
+        {
+            assert_ne!(canonical(one), canonical(other), "{one} may be what was asked for");
+        }
     }
 }

@@ -163,6 +163,12 @@ pub(crate) struct State {
     pub(crate) notes: BTreeSet<String>,
     /// Sessions are closed instead of being served.
     pub(crate) closing: bool,
+    /// All commands have finished, and no schedule has begun since: what comes now comes too late.
+    pub(crate) resting: Option<Instant>,
+    /// The longest pause before a statement that came too late.
+    pub(crate) late: Option<Duration>,
+    /// The last such statement.
+    pub(crate) late_text: String,
 }
 
 impl State {
@@ -170,9 +176,9 @@ impl State {
         if let Some(traced) = batch.traced.filter(|command| *command < self.actors.len()) {
             return Some(traced);
         }
-        let kept = seat
-            .owner
-            .filter(|owner| !seat.is_idle() && self.actors.get(*owner).is_some_and(|actor| !actor.finished));
+        let runs = |owner: &usize| self.actors.get(*owner).is_some_and(|actor| !actor.finished);
+        // A statement that is held was its command's when it came, in a transaction or not.
+        let kept = seat.held.or(seat.owner.filter(|_| !seat.is_idle())).filter(runs);
         seat.process.or(kept).or(self.runner)
     }
 
@@ -199,6 +205,9 @@ impl State {
         }
         let is_noise =
             !is_process && if batch.only_ends { in_noise } else { self.noise.contains(&batch.shape) };
+        if !(is_noise || batch.only_ends) {
+            self.come_late(&batch.text);
+        }
         let (Some(runner), Some(mut owner), false) = (self.runner, owner, is_noise) else {
             self.change(session, |seat| {
                 seat.held = None;
@@ -244,6 +253,16 @@ impl State {
             seat.sent = Instant::now();
         });
         true
+    }
+
+    /// A statement comes. While all commands have finished, it's too late.
+    fn come_late(&mut self, text: &str) {
+        if let Some(since) = &mut self.resting {
+            let now = Instant::now();
+            self.late = self.late.max(Some(now.saturating_duration_since(*since)));
+            *since = now;
+            self.late_text = text.chars().take(LONGEST).collect();
+        }
     }
 
     fn change(&mut self, session: u64, change: impl FnOnce(&mut Seat)) {
@@ -463,6 +482,22 @@ mod tests {
     }
 
     #[test]
+    fn a_statement_outside_of_transactions_stays_its_commands_while_it_is_held() {
+        let gate = gate(&[None, None]);
+        gate.lock().run(0, Some(1));
+        assert!(gate.admit(0, &batch(WORK)));
+        gate.ready(0, TransactionStatus::Idle, 0);
+        assert!(!gate.admit(0, &batch(WORK)));
+        gate.lock().run(1, None);
+        assert!(!gate.admit(0, &batch(WORK)), "asked again, it is held for the other one");
+        assert!(gate.admit(1, &batch(WORK)));
+        gate.lock().run(0, None);
+        assert!(gate.admit(0, &batch(WORK)));
+        let state = gate.lock();
+        assert_eq!(state.steps.iter().map(|step| step.command).collect::<Vec<_>>(), [0, 1, 0]);
+    }
+
+    #[test]
     fn what_comes_at_rest_is_never_held() {
         let gate = gate(&[None]);
         gate.lock().watching = true;
@@ -471,6 +506,22 @@ mod tests {
         gate.lock().run(0, Some(0));
         assert!(gate.admit(0, &batch("INSERT INTO heartbeat VALUES (2)")), "the same with another value");
         assert!(gate.lock().steps.is_empty() && !gate.admit(0, &batch(WORK)));
+    }
+
+    #[test]
+    fn what_comes_after_all_commands_have_finished_is_late() {
+        let gate = gate(&[None]);
+        gate.lock().noise.insert(batch("INSERT INTO heartbeat VALUES (1)").shape);
+        let ago = Instant::now().checked_sub(Duration::from_millis(70)).expect("a time");
+        gate.lock().resting = Some(ago);
+        for sql in ["INSERT INTO heartbeat VALUES (2)", "BEGIN", "ROLLBACK"] {
+            assert!(gate.admit(0, &batch(sql)) && gate.lock().late.is_none(), "{sql}");
+        }
+        assert!(gate.admit(0, &batch(WORK)) && gate.admit(0, &batch(WORK)));
+        assert!(gate.lock().late >= Some(Duration::from_millis(70)), "the longest pause");
+        gate.lock().resting = None;
+        gate.lock().late = None;
+        assert!(gate.admit(0, &batch(WORK)) && gate.lock().late.is_none());
     }
 
     #[test]

@@ -8,7 +8,7 @@
 
 mod catalog;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -29,6 +29,9 @@ const ENDING: Duration = Duration::from_millis(500);
 
 /// The pause between two looks.
 const LOOK: Duration = Duration::from_millis(20);
+
+/// The times that tables are filled again.
+const REFILLED: usize = 5;
 
 /// The distance between the ids of two runs of the same order.
 pub(crate) const AHEAD: i64 = 1000;
@@ -62,6 +65,9 @@ pub(crate) struct Ground {
     hashes: Vec<String>,
     /// True once the first contents are known.
     kept: bool,
+    /// The first contents of tables in which the application wrote when it was started again, with their
+    /// hashes.
+    before: BTreeMap<usize, (Vec<Row>, String)>,
 }
 
 impl Ground {
@@ -84,6 +90,7 @@ impl Ground {
             base: Vec::new(),
             hashes: Vec::new(),
             kept: false,
+            before: BTreeMap::new(),
         };
         ground.alone()
     }
@@ -128,10 +135,40 @@ impl Ground {
             return Err(RaceError::TooLarge { megabytes, limit });
         }
         catalog::require_silence(&mut self.session, &self.tables)?;
-        self.hashes = self.hash()?;
-        self.base = (0..self.tables.len()).map(|table| self.rows(table)).collect::<Result<_, _>>()?;
+        (self.hashes, self.base) = self.at_once(|ground| {
+            let base = (0..ground.tables.len()).map(|table| ground.rows(table)).collect::<Result<_, _>>()?;
+            Ok((ground.hash()?, base))
+        })?;
         self.kept = true;
         Ok(())
+    }
+
+    /// Reads tables as they are at one moment, whatever others do meanwhile.
+    fn at_once<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, RaceError>) -> Result<T, RaceError> {
+        self.session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
+        let found = read(self);
+        self.session.execute("COMMIT")?;
+        found
+    }
+
+    /// Keeps what the application has written since the rows were put back, as it was started again.
+    pub(crate) fn keep_start(&mut self) -> Result<(), RaceError> {
+        self.at_once(|ground| {
+            for table in ground.dirty()? {
+                let rows = ground.rows(table)?;
+                let rows = std::mem::replace(&mut ground.base[table], rows);
+                ground.before.entry(table).or_insert((rows, ground.hashes[table].clone()));
+            }
+            ground.hashes = ground.hash()?;
+            Ok(())
+        })
+    }
+
+    /// Forgets what the application wrote when it was started again.
+    pub(crate) fn forget_start(&mut self) {
+        for (table, (rows, hash)) in std::mem::take(&mut self.before) {
+            (self.base[table], self.hashes[table]) = (rows, hash);
+        }
     }
 
     /// The first contents of a table.
@@ -161,15 +198,17 @@ impl Ground {
 
     /// How the tables differ from their first contents.
     pub(crate) fn changes(&mut self) -> Result<Vec<Change>, RaceError> {
-        let mut changes = Vec::new();
-        for table in self.dirty()? {
-            let now = self.rows(table)?;
-            let (gone, new) = (without(&self.base[table], &now), without(&now, &self.base[table]));
-            if !(gone.is_empty() && new.is_empty()) {
-                changes.push(Change { table, gone, new });
+        self.at_once(|ground| {
+            let mut changes = Vec::new();
+            for table in ground.dirty()? {
+                let now = ground.rows(table)?;
+                let (gone, new) = (without(&ground.base[table], &now), without(&now, &ground.base[table]));
+                if !(gone.is_empty() && new.is_empty()) {
+                    changes.push(Change { table, gone, new });
+                }
             }
-        }
-        Ok(changes)
+            Ok(changes)
+        })
     }
 
     /// Puts rows and sequences back; the next ids are `ahead` of the first ones.
@@ -180,16 +219,25 @@ impl Ground {
         if !self.kept {
             return Ok(());
         }
-        for table in self.dirty()? {
-            let name = self.tables[table].name.clone();
-            self.refill(table).map_err(|error| {
-                // The transaction may be gone with its session.
-                let _ = self.session.execute("ROLLBACK");
-                RaceError::NotRestored { table: name, why: error.to_string() }
-            })?;
+        let mut dirty = self.dirty()?;
+        // Something that happens now and then, such as the heartbeat of a worker, may come between.
+        for _ in 0..REFILLED {
+            for table in dirty {
+                let name = self.tables[table].name.clone();
+                self.refill(table).map_err(|error| {
+                    // The transaction may be gone with its session.
+                    let _ = self.session.execute("ROLLBACK");
+                    RaceError::NotRestored { table: name, why: error.to_string() }
+                })?;
+            }
+            dirty = self.dirty()?;
+            if dirty.is_empty() {
+                break;
+            }
+            thread::sleep(LOOK);
         }
-        if let Some(table) = self.dirty()?.first() {
-            let why = "something else changes it".to_owned();
+        if let Some(table) = dirty.first() {
+            let why = "something else changes it; if it doesn't matter, leave it out by --ignore".to_owned();
             return Err(RaceError::NotRestored { table: self.tables[*table].name.clone(), why });
         }
         if !self.sequences.is_empty() {

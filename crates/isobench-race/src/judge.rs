@@ -5,6 +5,7 @@
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use crate::RaceError;
 use crate::answer::{Answer, Answers};
@@ -18,6 +19,12 @@ use crate::verdict::Verdict;
 /// The times that commands run before their two runs have to end alike: caches are warmed.
 const WARMING: usize = 8;
 
+/// The SQLSTATE of a statement in a transaction that has failed before, `in_failed_sql_transaction`.
+const ABORTED: &str = "25P02";
+
+/// The most characters that are shown of what a command said.
+const SAID: usize = 200;
+
 /// The times that an order is run again if its two runs end differently.
 const AGAIN: usize = 3;
 
@@ -29,8 +36,12 @@ pub(crate) trait Performer {
     /// The first contents.
     fn contents(&self) -> &dyn Contents;
 
-    /// Waits longer after commands for what comes of them. False if that was the longest time.
-    fn settle_longer(&mut self) -> bool;
+    /// Puts the contents back, runs a schedule, and waits whether more comes of it than was waited for.
+    fn run_first(&mut self, schedule: &Schedule) -> Result<Outcome, RaceError>;
+
+    /// Waits longer after commands for what comes of them, at least for this pause. False if that was the
+    /// longest time.
+    fn settle_longer(&mut self, pause: Duration) -> bool;
 
     /// What was learnt of commands: their longest pauses, and whether all sessions are their processes'.
     fn learn(&mut self, outcome: &Outcome);
@@ -55,6 +66,13 @@ pub(crate) struct WrongTable {
     pub(crate) columns: Vec<usize>,
 }
 
+/// What says nothing about the order of the commands, whatever the level is.
+#[derive(Debug, Clone)]
+pub(crate) struct Learnt {
+    answers: Answers,
+    masks: Masks,
+}
+
 /// The judge of one level.
 pub(crate) struct Judge {
     commands: Vec<usize>,
@@ -68,31 +86,58 @@ pub(crate) struct Judge {
     fewer: BTreeMap<Vec<usize>, Vec<Option<Outcome>>>,
 }
 
-/// Runs commands until they end in the same way twice.
-fn warm(schedule: &Schedule, performer: &mut dyn Performer) -> Result<(), RaceError> {
-    let (mut before, mut runs) = (None, 0);
-    while runs < WARMING {
-        let outcome = performer.run(schedule, 0)?;
-        if outcome.steps.is_empty() && outcome.changes.is_empty() {
-            // The application may do all of it after its answer.
-            if performer.settle_longer() {
-                continue;
-            }
-            return Err(RaceError::Untouched { answers: endings(&outcome) });
+/// Runs commands until they end in the same way twice, or once if they connect themselves: each run of them
+/// is a first one. Returns the last run.
+fn warm(schedule: &Schedule, performer: &mut dyn Performer) -> Result<Outcome, RaceError> {
+    let mut first = performer.run_first(schedule)?;
+    // The application may do some of it, or all, after its answer.
+    while let Some(pause) = first.late {
+        if !performer.settle_longer(pause) {
+            break;
         }
-        runs += 1;
-        let endings = outcome.endings();
-        if before.as_ref() == Some(&endings) {
-            return Ok(());
-        }
-        before = Some(endings);
+        first = performer.run_first(schedule)?;
     }
-    Ok(())
+    let mut last = first;
+    for _ in 1..WARMING {
+        if last.steps.is_empty() && last.changes.is_empty() {
+            return Err(RaceError::Untouched { answers: said(&last) });
+        }
+        if connects_itself(&last) {
+            break;
+        }
+        let before = std::mem::replace(&mut last, performer.run(schedule, 0)?);
+        if before.endings() == last.endings() {
+            break;
+        }
+    }
+    Ok(last)
+}
+
+/// True if all sessions belonged to processes of commands.
+fn connects_itself(outcome: &Outcome) -> bool {
+    !outcome.steps.is_empty() && outcome.steps.iter().all(|step| step.by_process)
 }
 
 /// An order in words: `A;B`.
 pub(crate) fn order_name(order: &[usize]) -> String {
     order.iter().map(|command| name(*command).to_string()).collect::<Vec<_>>().join(";")
+}
+
+/// The ends of commands with what each of them said, in short; once if that is the same.
+fn said(outcome: &Outcome) -> String {
+    let one = |answer: &Answer| {
+        let output = answer.shown();
+        let errors = answer.errors.split_whitespace().collect::<Vec<_>>().join(" ");
+        let text: String = [output, errors].join(" ").trim().chars().take(SAID).collect();
+        let colon = if text.is_empty() { "" } else { ": " };
+        format!("{}{colon}{text}", answer.status())
+    };
+    let all: Vec<(String, String)> =
+        outcome.answers.iter().map(|(command, answer)| (name(*command).to_string(), one(answer))).collect();
+    match all.as_slice() {
+        [(_, first), rest @ ..] if rest.iter().all(|(_, other)| other == first) => format!("each {first}"),
+        all => all.iter().map(|(name, one)| format!("{name} {one}")).collect::<Vec<_>>().join(", "),
+    }
 }
 
 fn endings(outcome: &Outcome) -> String {
@@ -101,25 +146,33 @@ fn endings(outcome: &Outcome) -> String {
 }
 
 impl Judge {
-    /// Runs all serial orders.
+    /// Runs all serial orders: each twice, unless it is known from another level what says nothing.
     ///
     /// # Errors
     /// Two runs of an order differ in more than ids, times and texts.
-    pub(crate) fn new(texts: &[String], performer: &mut dyn Performer) -> Result<Self, RaceError> {
+    pub(crate) fn new(
+        texts: &[String],
+        performer: &mut dyn Performer,
+        learnt: Option<&Learnt>,
+    ) -> Result<Self, RaceError> {
         let first = |text: &String| texts.iter().position(|other| other == text).unwrap_or_default();
         let mut judge = Self {
             commands: (0..texts.len()).collect(),
             alias: texts.iter().map(first).collect(),
-            answers: Answers::default(),
-            masks: Masks::default(),
+            answers: learnt.map(|learnt| learnt.answers.clone()).unwrap_or_default(),
+            masks: learnt.map(|learnt| learnt.masks.clone()).unwrap_or_default(),
             serial: Vec::new(),
             keys: Vec::new(),
             fewer: BTreeMap::new(),
         };
         let all = judge.commands.clone();
-        warm(&Schedule::serial(&all), performer)?;
+        let mut warmed = Some(warm(&Schedule::serial(&all), performer)?);
         for order in orders(&all) {
-            let outcome = judge.learn(&order, performer)?;
+            let outcome = match (learnt, warmed.take()) {
+                (Some(_), Some(first)) => first,
+                (Some(_), None) => performer.run(&Schedule::serial(&order), 0)?,
+                (None, first) => judge.learn(&order, performer, first)?,
+            };
             performer.learn(&outcome);
             judge.serial.push((order, outcome));
         }
@@ -129,12 +182,25 @@ impl Judge {
         Ok(judge)
     }
 
-    /// Runs an order twice, and learns what differs.
-    fn learn(&mut self, order: &[usize], performer: &mut dyn Performer) -> Result<Outcome, RaceError> {
+    /// What is known for other levels.
+    pub(crate) fn learnt(&self) -> Learnt {
+        Learnt { answers: self.answers.clone(), masks: self.masks.without_contents() }
+    }
+
+    /// Runs an order twice, or once more after its first run, and learns what differs.
+    fn learn(
+        &mut self,
+        order: &[usize],
+        performer: &mut dyn Performer,
+        mut first: Option<Outcome>,
+    ) -> Result<Outcome, RaceError> {
         let schedule = Schedule::serial(order);
         let mut restless = None;
         for _ in 0..AGAIN {
-            let one = performer.run(&schedule, 0)?;
+            let one = match first.take() {
+                Some(first) => first,
+                None => performer.run(&schedule, 0)?,
+            };
             if order == self.commands {
                 performer.next_second(&one);
             }
@@ -166,8 +232,8 @@ impl Judge {
         performer: &mut dyn Performer,
         odd: &Odd,
     ) -> Result<Outcome, RaceError> {
-        if performer.settle_longer() {
-            return self.learn(order, performer);
+        if performer.settle_longer(Duration::ZERO) {
+            return self.learn(order, performer, None);
         }
         let what = odd.name(performer.contents());
         Err(RaceError::Unstable { order: order_name(order), what })
@@ -371,8 +437,10 @@ fn told(outcome: &Outcome, lost: &[usize]) -> String {
         let answer = outcome.answers.get(command);
         let how = answer.filter(|answer| answer.failed()).map(Answer::status);
         let own = outcome.steps.iter().filter(|step| step.command == *command);
-        let error = own.filter_map(|step| step.error.as_ref()).next_back();
-        let code = error.and_then(|error| error.split(' ').next());
+        let codes: Vec<&str> =
+            own.filter_map(|step| step.error.as_ref()).filter_map(|error| error.split(' ').next()).collect();
+        // What comes after an error in the same transaction says nothing of its cause.
+        let code = codes.iter().rfind(|code| **code != ABORTED).or(codes.last());
         let code = code.map_or_else(String::new, |code| format!(" ({code})"));
         format!("{} gets {}{code}", name(*command), how.as_deref().unwrap_or("another answer"))
     };

@@ -67,7 +67,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use isobench_isolation::Level;
-use isobench_pgwire::ConnectOptions;
+use isobench_pgwire::{ConnectOptions, TlsAcceptor};
 
 pub use error::RaceError;
 pub use process::Environment;
@@ -80,22 +80,38 @@ pub use verdict::Verdict;
 
 use crate::gate::Gate;
 use crate::ground::Ground;
-use crate::judge::{Judge, Performer};
+use crate::judge::{Judge, Learnt, Performer};
 use crate::masks::Contents;
 use crate::outcome::Outcome;
 use crate::relay::Relay;
 use crate::search::{Limits, alone, search};
 use crate::serve::Serving;
 use crate::stage::Stage;
+use crate::statement::in_one_line;
 
 /// The silence after which nothing comes of a command, at first.
 const SETTLE: Duration = Duration::from_millis(12);
 
 /// The longest such silence.
-const LONGEST_SETTLE: Duration = Duration::from_millis(800);
+const LONGEST_SETTLE: Duration = Duration::from_secs(3);
+
+/// The time for which more is waited for after the first run of the commands.
+const REST: Duration = Duration::from_secs(1);
+
+/// The same where the application does something at rest: it may look for its work at intervals.
+const LONG_REST: Duration = Duration::from_secs(3);
 
 /// The longest time of a schedule, unless the serial orders took longer than a fifth of it.
 const PATIENCE: Duration = Duration::from_secs(15);
+
+/// The most characters of a late statement that are shown.
+const LATE_TEXT: usize = 100;
+
+/// The time in which an application that is ready ends what it does at its start.
+const STARTED: Duration = Duration::from_millis(200);
+
+/// The times that rows are put back while statements come late.
+const RESTORED: usize = 3;
 
 /// The time after which a clock shows another second.
 const SECOND: Duration = Duration::from_millis(1050);
@@ -127,6 +143,10 @@ pub struct Settings {
     pub application: Option<Application>,
     /// The time for which the application is watched at rest.
     pub watch: Duration,
+    /// The silence after which nothing more comes of a command; none for what its first run shows.
+    pub settle: Option<Duration>,
+    /// Encrypts connections of applications that demand it.
+    pub acceptor: Option<TlsAcceptor>,
 }
 
 impl Settings {
@@ -145,6 +165,8 @@ impl Settings {
             conditions: Vec::new(),
             application: None,
             watch: Duration::from_secs(1),
+            settle: None,
+            acceptor: None,
         }
     }
 }
@@ -170,10 +192,21 @@ pub fn race(
     let problem = match Ground::open(&settings.admin) {
         Ok(mut ground) => {
             let gate = Arc::new(Gate::default());
-            let tried = Relay::start(&gate, listener, settings.server.clone())
+            let acceptor = settings.acceptor.clone();
+            let tried = Relay::start(&gate, listener, settings.server.clone(), acceptor)
                 .map_err(|error| RaceError::Server(format!("connections can't be relayed: {error}")))
                 .and_then(|relay| {
-                    let mut theatre = Theatre { settings, gate: &gate, stopped, tell, serving: None };
+                    let settle = settings.settle.unwrap_or(SETTLE);
+                    let mut theatre = Theatre {
+                        settings,
+                        gate: &gate,
+                        stopped,
+                        tell,
+                        serving: None,
+                        settle,
+                        rest: REST,
+                        learnt: None,
+                    };
                     let tried = theatre.open(&mut ground, &mut report);
                     // The application ends before its connections do.
                     drop(theatre);
@@ -182,6 +215,7 @@ pub fn race(
                 });
             report.notes = gate.lock().notes.iter().cloned().collect();
             // That rows aren't what they were matters most.
+            ground.forget_start();
             ground.restore(0).err().or(tried.err())
         }
         Err(error) => Some(error),
@@ -196,6 +230,12 @@ struct Theatre<'a> {
     stopped: &'a dyn Fn() -> bool,
     tell: &'a mut dyn FnMut(Event),
     serving: Option<Serving>,
+    /// The silence after which nothing comes of a command.
+    settle: Duration,
+    /// The time for which more is waited for after the next first run; zero once that is known.
+    rest: Duration,
+    /// What is known from the first level.
+    learnt: Option<Learnt>,
 }
 
 impl Theatre<'_> {
@@ -208,12 +248,26 @@ impl Theatre<'_> {
             levels => levels.to_vec(),
         };
         for (number, level) in levels.into_iter().enumerate() {
+            self.serving = None;
+            ground.forget_start();
+            ground.restore(0)?;
             self.begin(level, own)?;
             if number == 0 {
                 self.keep(ground, report)?;
+            } else if self.serving.is_some() {
+                thread::sleep(STARTED);
+                ground.keep_start()?;
             }
             self.level(level, level == own, ground, report)?;
             self.serving = None;
+            // Commands that wait for each other do so at every level.
+            let never_mix = report
+                .levels
+                .last()
+                .is_some_and(|level| level.tried > 0 && level.count(Verdict::NotInterleaved) == level.tried);
+            if never_mix && self.settings.levels.is_empty() {
+                break;
+            }
         }
         Ok(())
     }
@@ -229,6 +283,8 @@ impl Theatre<'_> {
             let mut state = self.gate.lock();
             state.defaults = defaults;
             state.asked.clear();
+            // What an application does when it starts belongs to no schedule.
+            (state.resting, state.late) = (None, None);
         }
         self.serving = None;
         if let Some(application) = &self.settings.application {
@@ -256,6 +312,9 @@ impl Theatre<'_> {
             let mut state = self.gate.lock();
             state.watching = false;
             report.noise = state.noise.len();
+            if report.noise > 0 {
+                self.rest = LONG_REST;
+            }
             report.ignored = changes.iter().map(|change| ground.tables[change.table].name.clone()).collect();
         }
         if !report.ignored.is_empty() {
@@ -283,26 +342,39 @@ impl Theatre<'_> {
             environment: self.settings.environment.clone(),
             stopped: self.stopped,
             patience: PATIENCE,
-            settle: SETTLE,
+            settle: self.settle,
             pauses: BTreeMap::new(),
             at_once: false,
             conditions: &self.settings.conditions,
         };
-        let mut company = Company { stage, ground, by_process: None };
-        let mut judge = Judge::new(&self.settings.commands, &mut company)?;
+        let mut company = Company { stage, ground, by_process: None, rest: self.rest };
+        let mut judge = Judge::new(&self.settings.commands, &mut company, self.learnt.as_ref())?;
+        self.learnt = Some(judge.learnt());
         let longest = judge.serial.iter().map(|(_, outcome)| outcome.took).max().unwrap_or_default();
         company.stage.patience = PATIENCE.max(longest * 5);
+        (self.settle, self.rest) = (company.stage.settle, Duration::ZERO);
         let commands = self.settings.commands.len();
-        report.commands = alone(&judge, commands)
-            .iter()
-            .zip(&self.settings.commands)
-            .enumerate()
-            .map(|(number, (steps, text))| CommandReport {
-                name: schedule::name(number).to_string(),
-                command: text.clone(),
-                statements: steps.len(),
-            })
-            .collect();
+        let statements = alone(&judge, commands).iter().map(Vec::len).collect::<Vec<_>>();
+        let described = |(number, (statements, text)): (usize, (&usize, &String))| CommandReport {
+            name: schedule::name(number).to_string(),
+            command: text.clone(),
+            statements: *statements,
+        };
+        if report.commands.is_empty() {
+            let all = statements.iter().zip(&self.settings.commands).enumerate();
+            report.commands = all.map(described).collect();
+        }
+        for (command, now) in
+            report.commands.iter().zip(&statements).filter(|(first, now)| **now < first.statements)
+        {
+            self.gate.note(format!(
+                "at {} command {} sends {now} statements, and {} at the first level: look whether it still does its \
+                 work",
+                level.name(),
+                command.name,
+                command.statements
+            ));
+        }
         let mut found = LevelReport {
             level: level.name().to_owned(),
             own,
@@ -327,21 +399,60 @@ struct Company<'a, 'g> {
     ground: &'g mut Ground,
     /// All sessions so far belong to processes of commands; none before the first one.
     by_process: Option<bool>,
+    /// The time for which more is waited for after a first run.
+    rest: Duration,
+}
+
+impl Company<'_, '_> {
+    /// Puts the rows back. If statements came after all commands had finished, their end is waited for.
+    fn restore(&mut self, ahead: i64) -> Result<(), RaceError> {
+        for _ in 0..RESTORED {
+            match self.ground.restore(ahead) {
+                Err(RaceError::NotRestored { .. }) if self.gate_late() => {}
+                restored => restored?,
+            }
+            if !self.gate_late() {
+                return Ok(());
+            }
+            let (late, text) = {
+                let mut state = self.stage.gate.lock();
+                (state.late.take().unwrap_or_default(), in_one_line(&state.late_text))
+            };
+            self.settle_longer(late);
+            let text: String = text.chars().take(LATE_TEXT).collect();
+            self.stage.gate.note(format!(
+                "\"{text}\" came after the commands had finished, so a schedule may have been judged too early; \
+                 wait longer by --settle"
+            ));
+            thread::sleep(self.stage.settle);
+        }
+        self.ground.restore(ahead)
+    }
+
+    fn gate_late(&self) -> bool {
+        self.stage.gate.lock().late.is_some()
+    }
 }
 
 impl Performer for Company<'_, '_> {
     fn run(&mut self, schedule: &Schedule, ahead: i64) -> Result<Outcome, RaceError> {
-        self.ground.restore(ahead)?;
-        self.stage.perform(schedule, self.ground)
+        self.restore(ahead)?;
+        self.stage.perform(schedule, self.ground, Duration::ZERO)
+    }
+
+    fn run_first(&mut self, schedule: &Schedule) -> Result<Outcome, RaceError> {
+        self.restore(0)?;
+        self.stage.perform(schedule, self.ground, self.rest)
     }
 
     fn contents(&self) -> &dyn Contents {
         self.ground
     }
 
-    fn settle_longer(&mut self) -> bool {
-        self.stage.settle *= 2;
-        self.stage.settle <= LONGEST_SETTLE
+    fn settle_longer(&mut self, pause: Duration) -> bool {
+        // The pause isn't the same each time.
+        let longer = (self.stage.settle * 2).max(pause * 2).min(LONGEST_SETTLE);
+        std::mem::replace(&mut self.stage.settle, longer) < longer
     }
 
     fn learn(&mut self, outcome: &Outcome) {

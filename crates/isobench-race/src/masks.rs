@@ -93,6 +93,11 @@ impl Masks {
         Ok(())
     }
 
+    /// The same columns, for other first contents.
+    pub(crate) fn without_contents(&self) -> Self {
+        Self { columns: self.columns.clone(), known: BTreeMap::new() }
+    }
+
     /// Changes without what says nothing. A row that differs in nothing else hasn't changed. With `soft`,
     /// rows that changed only in columns that are left out haven't changed either.
     pub(crate) fn canonical(&mut self, contents: &dyn Contents, changes: &[Change], soft: bool) -> Canonical {

@@ -21,6 +21,12 @@ use crate::answer::{Answer, CURL_FORMAT};
 /// The variable that has a command's name.
 pub(crate) const MARK: &str = "ISOBENCH_COMMAND";
 
+/// The variable of the application that isobench starts, with a number of its own.
+pub(crate) const SERVED: &str = "ISOBENCH_SERVED";
+
+/// The time that killed processes have to be gone.
+const GONE: Duration = Duration::from_secs(5);
+
 /// The most bytes of an output that are kept.
 const LONGEST_OUTPUT: u64 = 1 << 20;
 
@@ -135,16 +141,45 @@ pub(crate) fn end_left_behind(groups: &[u32]) {
     }
 }
 
-/// Ends a process that was started here, with its group: it has some time to end by itself.
-pub(crate) fn end(child: &mut Child, patience: Duration) {
+/// Processes that live and belong to this group, or have this value of a variable: a process that was
+/// started with it, and its descendants, whatever their groups are.
+fn marked(group: u32, variable: &str, value: &str) -> Vec<Pid> {
+    let Ok(processes) = procfs::process::all_processes() else { return Vec::new() };
+    let is_marked = |process: &procfs::process::Process| {
+        let Ok(stat) = process.stat() else { return false };
+        // One that is about to end has no environment any more, but its sockets.
+        let own = process.environ().ok();
+        let is_own = own.is_some_and(|own| own.get(OsStr::new(variable)).is_some_and(|own| own == value));
+        !matches!(stat.state, 'Z' | 'X') && (u32::try_from(stat.pgrp) == Ok(group) || is_own)
+    };
+    processes.flatten().filter(is_marked).filter_map(|process| Pid::from_raw(process.pid)).collect()
+}
+
+/// Ends a process that was started here with this value of a variable, and all its descendants: they have
+/// some time to end by themselves.
+pub(crate) fn end(child: &mut Child, (variable, value): (&str, &str), patience: Duration) {
+    let wait = |child: &mut Child, patience: Duration| {
+        let end = std::time::Instant::now() + patience;
+        loop {
+            let over =
+                !matches!(child.try_wait(), Ok(None)) && marked(child.id(), variable, value).is_empty();
+            if over || std::time::Instant::now() > end {
+                return over;
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+    };
+    // Only the group: a server ends its workers in its own order.
     signal(child.id(), Signal::TERM);
-    let end = std::time::Instant::now() + patience;
-    while matches!(child.try_wait(), Ok(None)) && std::time::Instant::now() < end {
-        thread::sleep(Duration::from_millis(10));
+    if wait(child, patience) {
+        return;
     }
     signal(child.id(), Signal::KILL);
-    // It has been killed.
-    let _ = child.wait();
+    for process in marked(child.id(), variable, value) {
+        // It may have ended already.
+        let _ = kill_process(process, Signal::KILL);
+    }
+    wait(child, GONE);
 }
 
 /// The command of whose process group a process has opened the connection from one port to another.
@@ -195,6 +230,19 @@ mod tests {
         start(text, &environment, move |answer| sender.send(answer).expect("received")).expect("started");
         let answer = receiver.recv().expect("an answer");
         assert_eq!(answer, Answer { exit: 3, output: "here\n".to_owned(), errors: "wrong\n".to_owned() });
+    }
+
+    #[test]
+    fn descendants_end_with_their_process_whatever_their_groups_are() {
+        let value = format!("descendants {}", std::process::id());
+        let environment = Environment { set: vec![(SERVED.to_owned(), value.clone())], unset: Vec::new() };
+        let text = "setsid sleep 60 & sh -c 'trap \"\" TERM; sleep 60; sleep 60'";
+        let mut child = shell(text, &environment).spawn().expect("started");
+        while marked(child.id(), SERVED, &value).len() < 4 {
+            thread::sleep(Duration::from_millis(5));
+        }
+        end(&mut child, (SERVED, &value), Duration::from_millis(50));
+        assert!(marked(child.id(), SERVED, &value).is_empty());
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 
-use isobench_pgwire::{ConnectOptions, Socket, server};
+use isobench_pgwire::{ConnectOptions, Socket, TlsAcceptor, server};
 use isobench_record::Door;
 use rustix::event::{EventfdFlags, eventfd};
 
@@ -32,11 +32,16 @@ impl Relay {
     ///
     /// # Errors
     /// The system has no thread, or no address.
-    pub(crate) fn start(gate: &Arc<Gate>, listener: TcpListener, server: ConnectOptions) -> io::Result<Self> {
+    pub(crate) fn start(
+        gate: &Arc<Gate>,
+        listener: TcpListener,
+        server: ConnectOptions,
+        acceptor: Option<TlsAcceptor>,
+    ) -> io::Result<Self> {
         let address = listener.local_addr()?;
         let stopping = Arc::new(AtomicBool::new(false));
         let database = server.dbname.clone();
-        let door = Door::new(server, PROGRAM);
+        let door = Door::new(server, PROGRAM).encrypting(acceptor);
         let entrance = Entrance { gate: Arc::clone(gate), door, database, next: AtomicU64::new(1) };
         let entrance = Arc::new(entrance);
         let stop = Arc::clone(&stopping);

@@ -19,6 +19,10 @@ use crate::verdict::Verdict;
 /// The schedules after which a level is given up if statements never mix.
 const NEVER_MIX: usize = 3;
 
+/// The times that more is waited for, as a command seems to have finished before its turn is over. Some
+/// commands don't always send the same statements.
+const EARLY: usize = 3;
+
 /// The most differences that are kept of a finding.
 const DIFFERENCES: usize = 12;
 
@@ -108,6 +112,8 @@ pub(crate) fn search(
         None => schedules(judge, performer.contents(), commands),
     };
     report.planned = planned.len();
+    let mut patience = EARLY;
+    let known: Vec<usize> = alone(judge, commands).iter().map(Vec::len).collect();
     let mut groups: BTreeMap<Group, Shown> = BTreeMap::new();
     let mut counts: BTreeMap<Verdict, usize> = BTreeMap::new();
     let mut problem = None;
@@ -116,7 +122,7 @@ pub(crate) fn search(
         if began.elapsed() > limits.budget || (report.tried >= NEVER_MIX && apart) {
             break;
         }
-        match performer.run(schedule, 0).and_then(|outcome| {
+        match perform(performer, schedule, &known, &mut patience).and_then(|outcome| {
             let (verdict, why) = judge.judge(&outcome, performer)?;
             Ok((outcome, verdict, why))
         }) {
@@ -161,6 +167,22 @@ pub(crate) fn search(
         judge.outputs_not_compared().into_iter().map(|command| name(command).to_string()).collect();
     report.seconds = began.elapsed().as_secs_f64();
     problem.map_or(Ok(()), Err)
+}
+
+/// Runs a schedule. If a command seems to have finished before its turn is over, more is waited for.
+fn perform(
+    performer: &mut dyn Performer,
+    schedule: &Schedule,
+    known: &[usize],
+    patience: &mut usize,
+) -> Result<Outcome, RaceError> {
+    loop {
+        let outcome = performer.run(schedule, 0)?;
+        if *patience == 0 || !outcome.is_early(known) || !performer.settle_longer(Duration::ZERO) {
+            return Ok(outcome);
+        }
+        *patience -= 1;
+    }
 }
 
 /// Runs a schedule again. True if it ends in the same way.

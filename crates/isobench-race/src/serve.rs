@@ -6,6 +6,7 @@ use std::io::{Read as _, Seek as _, SeekFrom};
 use std::net::TcpStream;
 use std::process::{Child, Stdio};
 use std::str::FromStr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -23,6 +24,9 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// The time that it has to end by itself.
 const FAREWELL: Duration = Duration::from_secs(2);
+
+/// The number of applications that were started.
+static STARTED: AtomicU64 = AtomicU64::new(0);
 
 /// The part of its output that is shown.
 const SHOWN: u64 = 1500;
@@ -76,6 +80,8 @@ pub struct Application {
 #[derive(Debug)]
 pub(crate) struct Serving {
     child: Child,
+    /// The value of its variable.
+    mark: String,
     output: File,
 }
 
@@ -91,6 +97,11 @@ impl Serving {
     ) -> Result<Self, RaceError> {
         let Application { command, ready } = application;
         let wrong = |why: String| RaceError::Application(why);
+        let began = Instant::now();
+        while ready.is_met() && began.elapsed() < FAREWELL {
+            // The system may still be closing what has just been ended.
+            thread::sleep(PAUSE);
+        }
         if ready.is_met() {
             return Err(wrong(format!(
                 "something answers at {} already; stop it, since only the application that isobench starts uses the \
@@ -104,10 +115,12 @@ impl Serving {
             Ok((output, one.into(), other.into()))
         };
         let (output, one, other) = file().map_err(|error| wrong(error.to_string()))?;
-        let child = process::shell(command, environment).stdout(one).stderr(other).spawn();
+        let mark = format!("{}.{}", std::process::id(), STARTED.fetch_add(1, Ordering::Relaxed));
+        let mut shell = process::shell(command, environment);
+        let child = shell.env(process::SERVED, &mark).stdout(one).stderr(other).spawn();
         let child =
             child.map_err(|error| RaceError::Start { command: command.clone(), why: error.to_string() })?;
-        let mut serving = Self { child, output };
+        let mut serving = Self { child, mark, output };
         let began = Instant::now();
         while !ready.is_met() {
             if stopped() {
@@ -157,7 +170,7 @@ impl Readiness {
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        process::end(&mut self.child, FAREWELL);
+        process::end(&mut self.child, (process::SERVED, &self.mark), FAREWELL);
     }
 }
 
@@ -190,6 +203,18 @@ mod tests {
         let error = start("echo no such module; exit 3", Readiness::Port(free_port())).expect_err("ended");
         let error = error.to_string();
         assert!(error.contains("status 3") && error.contains("no such module"), "{error}");
+    }
+
+    #[test]
+    fn a_server_below_a_shell_is_gone_before_the_next_one_starts() {
+        let port = free_port();
+        let serve = format!("exec 3>&1; python3 -m http.server --bind 127.0.0.1 {port}; true");
+        if std::process::Command::new("python3").arg("--version").output().is_err() {
+            return;
+        }
+        for _ in 0..3 {
+            drop(start(&serve, Readiness::Port(port)).expect("started again at the same port"));
+        }
     }
 
     #[test]

@@ -24,6 +24,9 @@ const BUFFER: usize = 64 << 10;
 /// The bytes of a message before its body.
 const HEADER: usize = 5;
 
+/// The most bytes of a binary value that are shown.
+const SHOWN_BYTES: usize = 32;
+
 /// A batch that is complete.
 #[derive(Debug)]
 struct Ready {
@@ -101,7 +104,7 @@ impl Session {
     fn relay(&mut self) -> io::Result<()> {
         let mut buffer = vec![0; BUFFER];
         // Bytes may wait in the decrypted stream, of which the system knows nothing.
-        if !self.hear_server(&mut buffer)? {
+        if !self.hear_server(&mut buffer)? || !self.hear_client(&mut buffer)? {
             return Ok(());
         }
         self.pass()?;
@@ -141,14 +144,19 @@ impl Session {
 
     /// Takes what the client has sent. False if it sends nothing more.
     fn hear_client(&mut self, buffer: &mut [u8]) -> io::Result<bool> {
-        match self.client.receive_now(buffer) {
-            Ok(0) => Ok(false),
-            Ok(count) => {
-                self.incoming.extend_from_slice(&buffer[..count]);
-                Ok(true)
+        loop {
+            match self.client.receive_now(buffer) {
+                Ok(0) => return Ok(false),
+                Ok(count) => {
+                    self.incoming.extend_from_slice(&buffer[..count]);
+                    // More may wait in the decrypted stream. Of a plain one the system tells it.
+                    if count < buffer.len() || !matches!(self.client, Socket::Tls(_)) {
+                        return Ok(true);
+                    }
+                }
+                Err(error) if is_nothing(&error) => return Ok(true),
+                Err(error) => return Err(error),
             }
-            Err(error) if is_nothing(&error) => Ok(true),
-            Err(error) => Err(error),
         }
     }
 
@@ -333,6 +341,25 @@ fn size_of(bytes: &[u8]) -> Option<usize> {
     Some(usize::try_from(length).unwrap_or(usize::MAX).saturating_add(1).max(HEADER))
 }
 
+/// A value that isn't text, for people: 16 bytes are taken for a UUID, others are written as bytea is.
+fn unreadable(value: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(value);
+    if text.is_ok_and(|text| !text.chars().any(|c| c.is_control() && !c.is_whitespace())) {
+        return None;
+    }
+    let hexadecimal = |half: u8| char::from_digit(half.into(), 16).unwrap_or_default();
+    let halves = value.iter().take(SHOWN_BYTES).flat_map(|byte| [byte >> 4, byte & 15]);
+    let mut digits: String = halves.map(hexadecimal).collect();
+    if value.len() == 16 {
+        for at in [20, 16, 12, 8] {
+            digits.insert(at, '-');
+        }
+        return Some(digits);
+    }
+    let more = if value.len() > SHOWN_BYTES { "…" } else { "" };
+    Some(format!("\\x{digits}{more}"))
+}
+
 /// A binary value of the length of an integer is taken for one: only people read it.
 fn integer(value: &[u8]) -> Option<String> {
     match value.len() {
@@ -349,15 +376,15 @@ fn shown(value: Option<&[u8]>, binary: bool) -> String {
     if let Some(number) = integer(value).filter(|_| binary) {
         return number;
     }
-    let text = String::from_utf8_lossy(value);
-    if text.parse::<f64>().is_ok() { text.into_owned() } else { format!("'{text}'") }
+    let text = unreadable(value).unwrap_or_else(|| String::from_utf8_lossy(value).into_owned());
+    if text.parse::<f64>().is_ok() { text } else { format!("'{}'", text.replace('\'', "''")) }
 }
 
 /// A value of a row, which is binary if it has a byte of zero.
 fn value_of(value: &[u8]) -> String {
     match integer(value).filter(|_| value.contains(&0)) {
         Some(number) => number,
-        None => String::from_utf8_lossy(value).into_owned(),
+        None => unreadable(value).unwrap_or_else(|| String::from_utf8_lossy(value).into_owned()),
     }
 }
 
@@ -371,6 +398,15 @@ mod tests {
         assert_eq!(shown(Some(&7_i64.to_be_bytes()), true), "7");
         assert_eq!((shown(Some(b"bob"), true), shown(None, false)), ("'bob'".to_owned(), "NULL".to_owned()));
         assert_eq!((value_of(b"abcd"), value_of(&5_i32.to_be_bytes())), ("abcd".to_owned(), "5".to_owned()));
+        assert_eq!(shown(Some(b"O'Hara\n"), false), "'O''Hara\n'");
+    }
+
+    #[test]
+    fn binary_values_are_shown_as_uuids_and_bytes() {
+        let uuid: [u8; 16] = *b"\x5f\x0c\x7f\x1e\x9d\x3b\x4a\x57\x8f\x7e\x0d\x1f\x2a\x3b\x4c\x5d";
+        assert_eq!(shown(Some(&uuid), true), "'5f0c7f1e-9d3b-4a57-8f7e-0d1f2a3b4c5d'");
+        assert_eq!(value_of(&[0, 1, 255]), "\\x0001ff");
+        assert!(value_of(&[1; 100]).ends_with('…'), "a long one is cut");
     }
 
     #[test]

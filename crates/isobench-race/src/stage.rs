@@ -81,11 +81,17 @@ pub(crate) struct Stage<'a> {
 }
 
 impl Stage<'_> {
-    /// Runs a schedule; then every command to its end.
+    /// Runs a schedule; then every command to its end. Afterwards it waits for `rest` whether more comes of
+    /// them, unless they connect themselves.
     ///
     /// # Errors
     /// The user asks to stop, a command can't be started, or the server is lost.
-    pub(crate) fn perform(&self, schedule: &Schedule, ground: &mut Ground) -> Result<Outcome, RaceError> {
+    pub(crate) fn perform(
+        &self,
+        schedule: &Schedule,
+        ground: &mut Ground,
+        rest: Duration,
+    ) -> Result<Outcome, RaceError> {
         let began = Instant::now();
         let answers = Arc::new(std::sync::Mutex::new(BTreeMap::new()));
         {
@@ -93,13 +99,19 @@ impl Stage<'_> {
             state.actors = (0..self.commands.len()).map(|_| Actor::new()).collect();
             state.steps.clear();
             state.helper = None;
+            (state.resting, state.late) = (None, None);
         }
         let mut run = Run { stage: self, ground, schedule, answers, troubles: BTreeSet::new() };
         let performed = run.turns();
         let (answers, troubles) = (Arc::clone(&run.answers), run.troubles.clone());
+        let is_over = performed.is_ok() && !troubles.contains(&Trouble::TimedOut);
+        let late = if is_over { self.rest(rest)? } else { None };
         // While what the commands left behind still runs.
         let relayed = self.require_relayed(ground);
         self.clear();
+        if is_over {
+            self.gate.lock().resting = Some(Instant::now());
+        }
         performed?;
         relayed?;
         let answers = answers.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
@@ -117,7 +129,29 @@ impl Stage<'_> {
             troubles: troubles.into_iter().collect(),
             pauses,
             took,
+            late,
         })
+    }
+
+    /// Waits until nothing has come for this time, after all commands have finished. Returns the longest
+    /// pause before what came.
+    fn rest(&self, quiet: Duration) -> Result<Option<Duration>, RaceError> {
+        let mut state = self.gate.lock();
+        if quiet.is_zero() || (!state.steps.is_empty() && state.steps.iter().all(|step| step.by_process)) {
+            return Ok(None);
+        }
+        let last = state.actors.iter().map(|actor| actor.last).max();
+        state.runner = None;
+        state.resting = last;
+        let began = Instant::now();
+        while state.resting.is_some_and(|since| since.elapsed() < quiet) && began.elapsed() < quiet * 4 {
+            if (self.stopped)() {
+                return Err(RaceError::Interrupted);
+            }
+            state = self.gate.wait(state, LOOK);
+        }
+        state.resting = None;
+        Ok(state.late.take())
     }
 
     /// Ends what is left of the commands: processes are killed, and statements that are held pass.
@@ -194,6 +228,9 @@ impl Run<'_, '_> {
             }
             self.start(command, &commands)?;
             let end = self.until(command, None)?;
+            if end == End::Finished && steps.is_some() {
+                self.troubles.insert(Trouble::Early(command));
+            }
             if matches!(end, End::Finished | End::Held) {
                 turns.pop();
                 continue;

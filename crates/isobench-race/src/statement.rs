@@ -11,7 +11,7 @@ use isobench_script::lexer::{Kind, Token, tokens};
 const TRACE: &str = "1505be9cace0000000000000";
 
 /// Commands that neither read nor change what other sessions see.
-const APART: [&str; 11] = [
+const APART: [&str; 12] = [
     "BEGIN",
     "START",
     "SET",
@@ -23,10 +23,42 @@ const APART: [&str; 11] = [
     "UNLISTEN",
     "SAVEPOINT",
     "RELEASE",
+    "CLOSE",
 ];
 
-/// Functions that drivers call to look whether the server is there.
-const PINGS: [&str; 4] = ["version", "current_schema", "set_config", "pg_backend_pid"];
+/// Functions that drivers call to look whether the server is there, or to leave a session as they found it.
+const PINGS: [&str; 9] = [
+    "version",
+    "current_schema",
+    "current_database",
+    "current_setting",
+    "set_config",
+    "pg_backend_pid",
+    "pg_is_in_recovery",
+    "pg_advisory_unlock_all",
+    "pg_postmaster_start_time",
+];
+
+/// Schemas of the system's catalogs.
+const SCHEMAS: [&str; 2] = ["pg_catalog", "information_schema"];
+
+/// Catalogs that drivers and frameworks ask for types, tables and columns, without their schema.
+const CATALOGS: [&str; 14] = [
+    "pg_attrdef",
+    "pg_attribute",
+    "pg_class",
+    "pg_collation",
+    "pg_constraint",
+    "pg_database",
+    "pg_description",
+    "pg_enum",
+    "pg_extension",
+    "pg_index",
+    "pg_namespace",
+    "pg_range",
+    "pg_settings",
+    "pg_type",
+];
 
 /// A kind of statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,6 +149,7 @@ fn is_ping(words: &[&Token<'_>]) -> bool {
             matches!(after, [] | [_] | [_, _]) && !after.iter().any(|word| word.is_any(&["FROM", ","]))
         }
         [schema, dot, call @ ..] if schema.is("pg_catalog") && dot.is(".") => is_call_of_ping(call),
+        [value] if value.is_any(&["current_user", "session_user", "current_schema"]) => true,
         call => is_call_of_ping(call),
     }
 }
@@ -132,12 +165,14 @@ fn is_call_of_ping(call: &[&Token<'_>]) -> bool {
         && !call.iter().any(|word| word.is("FROM"))
 }
 
-/// True for a query on nothing but the system's catalogs, each named with its schema.
+/// True for a query on nothing but the system's catalogs: each has its schema, or a name that only they
+/// have.
 fn reads_catalogs(words: &[&Token<'_>]) -> bool {
     let first = words.first().is_some_and(|first| first.is("SELECT"));
     let changes = words.iter().any(|word| word.is_any(&["INSERT", "UPDATE", "DELETE", "MERGE"]));
     let sources = words.windows(2).filter(|pair| pair[0].is_any(&["FROM", "JOIN"]));
-    let named: Vec<bool> = sources.map(|pair| pair[1].name().as_deref() == Some("pg_catalog")).collect();
+    let is_catalog = |name: &str| SCHEMAS.contains(&name) || CATALOGS.contains(&name);
+    let named: Vec<bool> = sources.map(|pair| pair[1].name().is_some_and(|name| is_catalog(&name))).collect();
     first && !changes && !named.is_empty() && named.iter().all(|catalog| *catalog) && !lists_sources(words)
 }
 
@@ -251,6 +286,12 @@ mod tests {
             "select pg_catalog.version()",
             "SELECT set_config('a', 'b', false)",
             "ROLLBACK TO SAVEPOINT a",
+            "SELECT pg_advisory_unlock_all();\nCLOSE ALL;\nUNLISTEN *;\nRESET ALL;",
+            "SELECT current_user",
+            "SELECT current_schema",
+            "SELECT pg_is_in_recovery()",
+            "SELECT t.oid, t.typname FROM pg_type as t LEFT JOIN pg_range as r ON oid = rngtypid",
+            "SELECT table_name FROM information_schema.tables",
             "SELECT t.oid FROM pg_catalog.pg_type t JOIN pg_catalog.pg_namespace n ON true",
         ] {
             assert!(batch(sql).apart, "{sql}");
@@ -264,6 +305,11 @@ mod tests {
             "BEGIN; UPDATE item SET stock = 1",
             "SELECT * FROM pg_catalog.pg_class, item",
             "SELECT nextval('s')",
+            "SELECT pg_advisory_unlock(1)",
+            "SELECT pg_advisory_unlock_all(), f()",
+            "SELECT * FROM pg_type, item",
+            "SELECT * FROM pg_typed",
+            "SELECT current_user FROM item",
             "COMMIT",
         ] {
             assert!(!batch(sql).apart, "{sql}");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use isobench_pgwire::{ConnectOptions, Socket};
+use isobench_pgwire::{ConnectOptions, Socket, TlsAcceptor};
 
 use crate::startup::{self, Beginning, Keys, Started, Way};
 
@@ -12,6 +12,7 @@ pub struct Door {
     options: ConnectOptions,
     keys: Keys,
     program: &'static str,
+    acceptor: Option<TlsAcceptor>,
 }
 
 /// A session whose server is ready for its first statement.
@@ -34,17 +35,29 @@ pub struct OpenSession {
 impl Door {
     /// A way to this server. `program` is the command, for messages to clients.
     pub fn new(options: ConnectOptions, program: &'static str) -> Self {
-        Self { options, keys: Keys::default(), program }
+        Self { options, keys: Keys::default(), program, acceptor: None }
     }
 
-    /// Relays the beginning of a connection: encryption is refused, authentication passes through.
+    /// Encrypts the connections of clients that ask for it. Without it they are refused encryption.
+    #[must_use]
+    pub fn encrypting(self, acceptor: Option<TlsAcceptor>) -> Self {
+        Self { acceptor, ..self }
+    }
+
+    /// Relays the beginning of a connection. Authentication passes through.
     /// `defaults` are settings that the session begins with, as in PGOPTIONS; the client's own win.
     /// `None` for a cancel request, which is sent on, or a client that went away.
     ///
     /// # Errors
     /// The client sent what isn't the protocol, or was refused; the text is for the user.
     pub fn open(&self, client: Socket, defaults: &str) -> Result<Option<OpenSession>, String> {
-        let way = Way { options: &self.options, keys: &self.keys, program: self.program, defaults };
+        let way = Way {
+            options: &self.options,
+            keys: &self.keys,
+            program: self.program,
+            defaults,
+            acceptor: self.acceptor.as_ref(),
+        };
         match startup::begin(client, &way)? {
             Beginning::Other => Ok(None),
             Beginning::Refused(_, why) => Err(format!("a connection of the application failed: {why}")),

@@ -25,7 +25,11 @@ fn shows_certificate(server: &ConnectOptions) -> bool {
 /// True if a client runs as the same user as the recorder. A Unix socket lets no other user in; of TCP the
 /// system's table of connections says it. What isn't in it belongs to another machine.
 pub(crate) fn is_own(client: &Socket) -> bool {
-    let Socket::Tcp(stream) = client else { return true };
+    let stream = match client {
+        Socket::Tcp(stream) => stream,
+        Socket::Tls(stream) => stream.socket(),
+        Socket::Unix(_) => return true,
+    };
     let (Ok(here), Ok(there)) = (stream.local_addr(), stream.peer_addr()) else { return false };
     let same = |one: SocketAddr, other: SocketAddr| {
         one.port() == other.port() && one.ip().to_canonical() == other.ip().to_canonical()

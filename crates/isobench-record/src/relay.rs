@@ -342,6 +342,7 @@ impl Relay {
                     keys: &common.keys,
                     program: "isobench record",
                     defaults: "",
+                    acceptor: None,
                 };
                 match startup::begin(client, &way) {
                     Ok(Beginning::Other) => {}

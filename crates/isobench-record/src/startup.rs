@@ -1,5 +1,6 @@
-//! The beginning of a client's connection, in a thread of its own: encryption is refused, cancel
-//! requests are sent on, and a session is relayed until the server is ready for its first statement.
+//! The beginning of a client's connection, in a thread of its own: encryption is refused unless there is
+//! a certificate for it, cancel requests are sent on, and a session is relayed until the server is ready
+//! for its first statement.
 //!
 //! Authentication passes through: no password is known here, and none of its messages is recorded.
 //! Only one byte sequence is changed. A client without encryption can't use SCRAM-SHA-256-PLUS, and
@@ -14,7 +15,7 @@ use std::time::Duration;
 
 use isobench_capture::Opened;
 use isobench_pgwire::frontend::{CANCEL_REQUEST_CODE, GSSENC_REQUEST_CODE, SSL_REQUEST_CODE};
-use isobench_pgwire::{CancelRoute, ConnectOptions, FailedAttempt, Link, Links, Socket, server};
+use isobench_pgwire::{CancelRoute, ConnectOptions, FailedAttempt, Link, Links, Socket, TlsAcceptor, server};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
@@ -105,6 +106,8 @@ pub(crate) struct Way<'a> {
     /// Settings that a session begins with, as in PGOPTIONS; those of the client come after them. Without
     /// any, the client's packet is passed on as it is.
     pub(crate) defaults: &'a str,
+    /// Encrypts the connections of clients that ask for it; without it they are refused encryption.
+    pub(crate) acceptor: Option<&'a TlsAcceptor>,
 }
 
 /// Relays the beginning of a connection.
@@ -112,10 +115,10 @@ pub(crate) struct Way<'a> {
 /// # Errors
 /// The client sent what isn't the protocol; the text is for the user.
 pub(crate) fn begin(mut client: Socket, way: &Way<'_>) -> Result<Beginning, String> {
-    let Way { options, keys, program, defaults } = *way;
+    let Way { options, keys, program, defaults, acceptor } = *way;
     let lost = |error: io::Error| format!("a connection of the application broke off: {error}");
     client.set_read_timeout(Some(PATIENCE)).map_err(lost)?;
-    let packet = match first_packet(&mut client) {
+    let packet = match first_packet(&mut client, acceptor) {
         Ok(Some(packet)) => packet,
         Err(error) if error.kind() == io::ErrorKind::InvalidData => return Err(error.to_string()),
         // Such as a client that only looks whether the port is open.
@@ -157,19 +160,45 @@ fn fatal(out: &mut Vec<u8>, program: &str, code: &str, why: &str) {
     server::error_response(out, &[(b'S', "FATAL"), (b'V', "FATAL"), (b'C', code), (b'M', &text)]);
 }
 
-/// Reads the first packet that isn't a request for encryption; those are refused. `None` if the client
-/// goes away first.
-fn first_packet(client: &mut Socket) -> io::Result<Option<Packet>> {
-    let packet = read_packet(client);
+/// Reads the first packet that isn't a request for encryption; those are refused, or met by the acceptor.
+/// `None` if the client goes away first.
+fn first_packet(client: &mut Socket, acceptor: Option<&TlsAcceptor>) -> io::Result<Option<Packet>> {
+    let packet = read_packet(client, acceptor);
     if packet.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::InvalidData) {
         let_go(client);
     }
     packet
 }
 
-fn read_packet(client: &mut Socket) -> io::Result<Option<Packet>> {
+/// Encrypts a connection that isn't encrypted yet.
+fn encrypt(client: &mut Socket, acceptor: &TlsAcceptor) -> io::Result<()> {
+    let Socket::Tcp(plain) = client else { return Ok(()) };
+    let plain = plain.try_clone()?;
+    *client = acceptor.accept(plain, PATIENCE).map_err(|why| {
+        let why = format!(
+            "an application demands an encrypted connection and didn't accept the certificate that isobench made \
+             ({why}): use sslmode=require or less in its settings, or the file in PGSSLROOTCERT as sslrootcert"
+        );
+        io::Error::new(io::ErrorKind::InvalidData, why)
+    })?;
+    Ok(())
+}
+
+/// True if a client encrypts at once, without a request.
+fn encrypts_at_once(client: &Socket) -> io::Result<bool> {
+    let Socket::Tcp(plain) = client else { return Ok(false) };
+    let mut first = [0];
+    Ok(plain.peek(&mut first)? == 1 && first[0] == TLS_HANDSHAKE)
+}
+
+fn read_packet(client: &mut Socket, acceptor: Option<&TlsAcceptor>) -> io::Result<Option<Packet>> {
     let wrong = |text: &str| io::Error::new(io::ErrorKind::InvalidData, text);
     let mut refused = false;
+    if let Some(acceptor) = acceptor
+        && encrypts_at_once(client)?
+    {
+        encrypt(client, acceptor)?;
+    }
     loop {
         let mut length = [0; 4];
         if client.read(&mut length[..1])? == 0 {
@@ -192,12 +221,16 @@ fn read_packet(client: &mut Socket) -> io::Result<Option<Packet>> {
         packet[..4].copy_from_slice(&length);
         client.read_exact(&mut packet[4..])?;
         let code = i32::from_be_bytes([packet[4], packet[5], packet[6], packet[7]]);
-        match code {
-            SSL_REQUEST_CODE | GSSENC_REQUEST_CODE => {
+        match (code, acceptor) {
+            (SSL_REQUEST_CODE, Some(acceptor)) if matches!(client, Socket::Tcp(_)) => {
+                client.write_all(b"S")?;
+                encrypt(client, acceptor)?;
+            }
+            (SSL_REQUEST_CODE | GSSENC_REQUEST_CODE, _) => {
                 refused = code == SSL_REQUEST_CODE;
                 client.write_all(b"N")?;
             }
-            CANCEL_REQUEST_CODE => return Ok(Some(Packet::Cancel(packet))),
+            (CANCEL_REQUEST_CODE, _) => return Ok(Some(Packet::Cancel(packet))),
             _ => {
                 let parameters = parameters(&packet[8..]);
                 return Ok(Some(Packet::Startup { packet, parameters }));
@@ -412,7 +445,7 @@ impl Relayed<'_> {
                         if first && (self.other_choice || starting) {
                             return Ok(Ready::Refused { message: message.to_vec(), starting });
                         }
-                        why = format!("refused by the server ({})", code.as_str());
+                        why = self.refused(code.as_str());
                         self.pass(message)?;
                     }
                     b'R' if self.encrypted && body.starts_with(&10_i32.to_be_bytes()) => {
@@ -479,6 +512,14 @@ impl Relayed<'_> {
         }
     }
 
+    /// Why there is no session after an error of the server with this SQLSTATE.
+    fn refused(&self, code: &str) -> String {
+        // libpq tells the server that it could bind SCRAM to its encryption, which ends here.
+        let binds = self.encrypted && code == "28000" && matches!(self.client, Socket::Tls(_));
+        let hint = if binds { "; add channel_binding=disable to the application's settings" } else { "" };
+        format!("refused by the server ({code}){hint}")
+    }
+
     /// Passes bytes on to the client. That it is gone shows when it is read.
     fn pass(&mut self, bytes: &[u8]) -> Result<(), String> {
         self.client.write_all(bytes).map_err(|error| error.to_string())
@@ -543,7 +584,7 @@ mod tests {
         client.shutdown(Shutdown::Write).expect("shut down");
         let packet = {
             let mut socket = Socket::Unix(recorder);
-            first_packet(&mut socket)
+            first_packet(&mut socket, None)
         };
         let mut answer = Vec::new();
         client.read_to_end(&mut answer).expect("an answer");

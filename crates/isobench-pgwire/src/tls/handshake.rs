@@ -76,7 +76,9 @@ impl TlsClient {
         self.agree(&mut session, &mut Wire { socket: &mut socket, deadline })?;
         let protection = self.check(&session)?;
         Ok(match socket {
-            Socket::Tcp(stream) => (Socket::Tls(Box::new(TlsStream::new(stream, session))), protection),
+            Socket::Tcp(stream) => {
+                (Socket::Tls(Box::new(TlsStream::new(stream, session.into()))), protection)
+            }
             other => (other, protection),
         })
     }

@@ -1,12 +1,12 @@
 //! An encrypted stream over a TCP socket, which reads and writes like the socket itself.
 //!
-//! Not here: the handshake (`handshake.rs`).
+//! Not here: the handshake (`handshake.rs`, `accepted.rs`).
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 
 use rustix::net::{self, RecvFlags, SendFlags};
-use rustls::{ClientConnection, IoState};
+use rustls::{Connection, IoState};
 
 use super::words;
 
@@ -21,14 +21,14 @@ use super::words;
 #[derive(Debug)]
 pub struct TlsStream {
     socket: TcpStream,
-    session: ClientConnection,
+    session: Connection,
     /// Number of bytes that are encrypted and not yet reported to the caller as written.
     held: usize,
 }
 
 impl TlsStream {
     /// Creates a stream from a session whose handshake is complete.
-    pub(super) fn new(socket: TcpStream, session: ClientConnection) -> Self {
+    pub(super) fn new(socket: TcpStream, session: Connection) -> Self {
         Self { socket, session, held: 0 }
     }
 
@@ -111,7 +111,7 @@ impl TlsStream {
 }
 
 /// Decrypts the received bytes. A session that has failed once fails from then on.
-fn decrypt(session: &mut ClientConnection) -> io::Result<IoState> {
+fn decrypt(session: &mut Connection) -> io::Result<IoState> {
     let failed = |error| io::Error::new(io::ErrorKind::InvalidData, words::error(&error));
     session.process_new_packets().map_err(failed)
 }

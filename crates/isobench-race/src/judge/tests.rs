@@ -16,6 +16,8 @@ struct Script {
     shop: Shop,
     made: fn(&str, i64) -> Made,
     settled: u32,
+    /// The times that something comes late.
+    restless: u32,
 }
 
 fn outcome(schedule: &Schedule, (answers, changes): Made) -> Outcome {
@@ -34,6 +36,7 @@ fn outcome(schedule: &Schedule, (answers, changes): Made) -> Outcome {
         troubles: Vec::new(),
         pauses: BTreeMap::new(),
         took: Duration::ZERO,
+        late: None,
     }
 }
 
@@ -57,11 +60,16 @@ impl Performer for Script {
         Ok(outcome(schedule, (self.made)(&schedule.to_string(), ahead)))
     }
 
+    fn run_first(&mut self, schedule: &Schedule) -> Result<Outcome, RaceError> {
+        let late = (self.settled < self.restless).then_some(Duration::from_millis(40));
+        Ok(Outcome { late, ..self.run(schedule, 0)? })
+    }
+
     fn contents(&self) -> &dyn Contents {
         &self.shop
     }
 
-    fn settle_longer(&mut self) -> bool {
+    fn settle_longer(&mut self, _: Duration) -> bool {
         self.settled += 1;
         self.settled < 3
     }
@@ -89,8 +97,8 @@ fn two_orders(schedule: &str, ahead: i64) -> Made {
 const TEXTS: [&str; 2] = ["order", "order"];
 
 fn judged(made: Made, change: impl Fn(&mut Outcome)) -> (Verdict, String) {
-    let mut script = Script { shop: shop(), made: two_orders, settled: 0 };
-    let mut judge = Judge::new(&TEXTS.map(str::to_owned), &mut script).expect("serial orders");
+    let mut script = Script { shop: shop(), made: two_orders, settled: 0, restless: 0 };
+    let mut judge = Judge::new(&TEXTS.map(str::to_owned), &mut script, None).expect("serial orders");
     let mut outcome = outcome(&Schedule::split(0, 1, &[1]), made);
     change(&mut outcome);
     judge.judge(&outcome, &mut script).expect("a verdict")
@@ -128,8 +136,10 @@ fn an_answer_that_no_order_gives_is_wrong() {
 fn a_failure_as_if_the_command_had_not_been_is_an_error() {
     let changes = vec![stock("4"), new_orders(&["7 1 x NULL"])];
     let made = (vec![(0, "left 4"), (1, "")], changes.clone());
-    let (verdict, why) =
-        judged(made, |outcome| outcome.steps.push(step(1, Some("40001 could not serialize"))));
+    let (verdict, why) = judged(made, |outcome| {
+        outcome.steps.push(step(1, Some("40001 could not serialize")));
+        outcome.steps.push(step(1, Some("25P02 current transaction is aborted")));
+    });
     assert_eq!((verdict, why.as_str()), (Verdict::Error, "B gets exit 1 (40001)"));
     let made = (vec![(0, "left 4"), (0, "\n[HTTP 500 ]")], changes);
     assert_eq!(judged(made, |_| {}).0, Verdict::Error);
@@ -194,8 +204,8 @@ fn an_order_that_differs_from_itself_is_refused_with_the_column() {
         let left = if ahead > 0 { "4" } else { "3" };
         (two_orders(schedule, ahead).0, vec![stock(left)])
     }
-    let mut script = Script { shop: shop(), made: unstable, settled: 0 };
-    let error = Judge::new(&TEXTS.map(str::to_owned), &mut script).err().expect("refused");
+    let mut script = Script { shop: shop(), made: unstable, settled: 0, restless: 0 };
+    let error = Judge::new(&TEXTS.map(str::to_owned), &mut script, None).err().expect("refused");
     assert_eq!(error, RaceError::Unstable { order: "A;B".to_owned(), what: "item.stock".to_owned() });
     assert_eq!(script.settled, 3, "it waits longer first");
 }
@@ -207,9 +217,31 @@ fn an_order_that_ends_differently_each_time_is_refused() {
         answers[0].0 = i32::from(ahead > 0);
         (answers, changes)
     }
-    let mut script = Script { shop: shop(), made: restless, settled: 0 };
-    let error = Judge::new(&TEXTS.map(str::to_owned), &mut script).err().expect("refused").to_string();
+    let mut script = Script { shop: shop(), made: restless, settled: 0, restless: 0 };
+    let error = Judge::new(&TEXTS.map(str::to_owned), &mut script, None).err().expect("refused").to_string();
     assert!(error.contains("A exit 0, B exit 0, then A exit 1, B exit 0"), "{error}");
+}
+
+#[test]
+fn at_another_level_each_order_runs_once_with_what_is_known() {
+    let mut script = Script { shop: shop(), made: two_orders, settled: 0, restless: 0 };
+    let texts = TEXTS.map(str::to_owned);
+    let learnt = Judge::new(&texts, &mut script, None).expect("serial orders").learnt();
+    script.made = |schedule, ahead| {
+        assert_eq!(ahead, 0, "no order runs again");
+        two_orders(schedule, ahead)
+    };
+    let mut judge = Judge::new(&texts, &mut script, Some(&learnt)).expect("serial orders");
+    let made = (vec![(0, "left 4"), (0, "left 3")], vec![stock("3"), new_orders(&BOTH)]);
+    let outcome = outcome(&Schedule::split(0, 1, &[1]), made);
+    assert_eq!(judge.judge(&outcome, &mut script).expect("a verdict").0, Verdict::Serial, "other ids");
+}
+
+#[test]
+fn work_after_the_answer_is_waited_for_until_none_comes_late() {
+    let mut script = Script { shop: shop(), made: two_orders, settled: 0, restless: 2 };
+    Judge::new(&TEXTS.map(str::to_owned), &mut script, None).expect("serial orders");
+    assert_eq!(script.settled, 2);
 }
 
 #[test]
@@ -221,15 +253,18 @@ fn commands_that_send_nothing_are_refused() {
             outcome.steps.clear();
             Ok(outcome)
         }
+        fn run_first(&mut self, schedule: &Schedule) -> Result<Outcome, RaceError> {
+            self.run(schedule, 0)
+        }
         fn contents(&self) -> &dyn Contents {
             &self.0
         }
-        fn settle_longer(&mut self) -> bool {
+        fn settle_longer(&mut self, _: Duration) -> bool {
             false
         }
         fn learn(&mut self, _: &Outcome) {}
         fn next_second(&mut self, _: &Outcome) {}
     }
-    let error = Judge::new(&TEXTS.map(str::to_owned), &mut Silent(shop())).err().expect("refused");
-    assert!(error.is_untried() && error.to_string().contains("A exit 0, B exit 0"), "{error}");
+    let error = Judge::new(&TEXTS.map(str::to_owned), &mut Silent(shop()), None).err().expect("refused");
+    assert!(error.is_untried() && error.to_string().contains("(each exit 0: x)"), "{error}");
 }

@@ -5,20 +5,20 @@
 mod copied;
 mod junit;
 mod text;
+mod way;
 
-use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 
 use isobench_comparison::{Condition, Failure, Outcome};
 use isobench_pgwire::{Concealed, ConnectOptions, is_connection_string, visible};
 use isobench_race::{
-    Application, Environment, Event, LevelReport, MOST_COMMANDS, RaceError, Raced, Report, Schedule, Settings,
+    Application, Event, LevelReport, MOST_COMMANDS, RaceError, Raced, Report, Schedule, Settings,
 };
 use isobench_runner::{Control, Urgency};
 
 use self::copied::Copied;
-use super::record::{Address, FOREIGN, variables};
+use self::way::Way;
 use crate::interrupt;
 use crate::options::RaceOptions;
 use crate::output::{self, say};
@@ -41,15 +41,13 @@ pub fn race(options: &RaceOptions) -> Outcome {
     let conditions = Condition::list(&options.invariant)?;
     let control = Arc::new(Control::new());
     let place = Place::find(options, &control)?;
-    let problem = |error| Failure::setup(format!("could not listen for connections: {error}"));
-    let listener = TcpListener::bind(("127.0.0.1", 0)).map_err(problem)?;
-    let address = Address::Tcp(listener.local_addr().map_err(problem)?);
-    let set = variables(&address, &place.server).into_iter().map(|(name, value)| (name.to_owned(), value));
+    let Way { listener, acceptor, environment, certificate: _certificate } =
+        Way::open(options.listen.as_deref(), &place.server)?;
     let application = options.serve.clone().zip(options.ready.clone());
     let settings = Settings {
         admin: place.admin.clone(),
         commands,
-        environment: Environment { set: set.collect(), unset: FOREIGN.map(str::to_owned).to_vec() },
+        environment,
         levels: options.levels.clone(),
         budget: Duration::from_secs_f64(options.budget),
         schedule,
@@ -58,6 +56,8 @@ pub fn race(options: &RaceOptions) -> Outcome {
         conditions: conditions.iter().map(|one| (one.name().to_owned(), one.sql().to_owned())).collect(),
         application: application.map(|(command, ready)| Application { command, ready }),
         watch: Duration::from_secs_f64(options.watch),
+        settle: options.settle.map(Duration::from_secs_f64),
+        acceptor: Some(acceptor),
         ..Settings::new(place.server.clone())
     };
     let stopped = || control.urgency() > Urgency::None;
@@ -236,6 +236,11 @@ fn deciding(report: &Report) -> Option<&LevelReport> {
 /// The outcome, as an exit status.
 fn status(raced: Raced) -> Outcome {
     let Raced { report, problem } = raced;
+    let lost = matches!(problem, Some(RaceError::NotRestored { .. } | RaceError::Interrupted));
+    // What a stronger level does is of no matter for a race at the application's own.
+    if let Some(level) = report.levels.iter().find(|level| level.own && level.races()).filter(|_| !lost) {
+        return Err(Failure::Broken(format!("the commands race at {}; see above", level.level)));
+    }
     match problem {
         Some(error @ RaceError::NotRestored { .. }) => return Err(Failure::setup(error)),
         Some(error) if error.is_untried() => return Err(Failure::Incomplete(error.to_string())),

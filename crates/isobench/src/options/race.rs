@@ -51,12 +51,20 @@ pub struct RaceOptions {
     /// Write a test for each level to this file, as JUnit does
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
-    /// Start the application by this line of shell, anew for each level, and stop it at the end
+    /// Start the application by this line of shell, again for each level, and stop it at the end
     #[arg(long, value_name = "COMMAND", requires = "ready", help_heading = "Application")]
     pub serve: Option<String>,
     /// The application is ready once this port of 127.0.0.1 accepts connections, or this URL answers
     #[arg(long, value_name = "PORT|URL", requires = "serve", help_heading = "Application")]
     pub ready: Option<Readiness>,
+    /// Where the application and the commands connect, for one whose settings are in a file: a port, or
+    /// an address and port [default: a free port of 127.0.0.1]
+    #[arg(long, value_name = "[ADDRESS:]PORT", help_heading = "Application")]
+    pub listen: Option<String>,
+    /// Wait at least this long after each command for work that goes on after its answer [default: as
+    /// its first run shows]
+    #[arg(long, value_name = "TIME", value_parser = isobench_plan::seconds, help_heading = "Application")]
+    pub settle: Option<f64>,
     /// Watch the application at rest for this time first: what it does then is never held
     #[arg(
         long,

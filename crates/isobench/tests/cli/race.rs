@@ -225,11 +225,9 @@ fn commands_that_cannot_be_tried_have_status_2() {
     let Some((scene, database)) = shop("commands_that_cannot_be_tried_have_status_2") else { return };
     let options = ["--levels", "rc"];
     let untouched = race(&scene, &database, &options, &["echo hello"]).expect(2);
-    untouched.says(&["the commands sent no statement through isobench (A exit 0, B exit 0)"]);
+    untouched.says(&["the commands sent no statement through isobench (each exit 0: hello)"]);
     let elsewhere = race(&scene, &database, &options, &["psql -d postgres -c 'CREATE TABLE t ()'"]).expect(2);
     elsewhere.says(&["a session for database \"postgres\" was refused"]);
-    let encrypted = race(&scene, &database, &options, &["PGSSLMODE=require psql -c 'SELECT 1'"]).expect(2);
-    encrypted.says(&["demands an encrypted connection", "sslmode=disable"]);
     let random = "psql -qAt -c 'UPDATE item SET stock = (random() * 1000000)::int WHERE id = 1'";
     race(&scene, &database, &options, &[random])
         .expect(2)
@@ -240,6 +238,42 @@ fn commands_that_cannot_be_tried_have_status_2() {
         "psql -h {folder} -p {port} -U {user} -c 'SELECT pg_sleep(5)' & sleep 0.3; psql -c 'UPDATE item SET stock = 1'"
     );
     race(&scene, &database, &options, &[&around]).expect(2).says(&["connected to the database directly"]);
+    assert_restored(&database);
+}
+
+#[test]
+fn an_application_that_demands_encryption_is_let_in() {
+    let test = "an_application_that_demands_encryption_is_let_in";
+    let Some((scene, database)) = shop(test) else { return };
+    let options = ["--levels", "rc", "--schedule", "A1,B"];
+    for mode in ["require", "verify-full"] {
+        let encrypted = format!("PGSSLMODE={mode} sh order.sh");
+        race(&scene, &database, &options, &[&encrypted]).expect(3).prints(&["RACES at read committed"]);
+    }
+    scene.write("other.crt", include_str!("../../../isobench-pgwire/tests/pgwire/tls/pem/authority.crt"));
+    let distrustful = "PGSSLMODE=verify-full PGSSLROOTCERT=other.crt psql -c 'SELECT 1'";
+    let refused = race(&scene, &database, &options, &[distrustful]).expect(2);
+    refused.says(&["didn't accept the certificate", "sslmode=require", "PGSSLROOTCERT"]);
+    assert_restored(&database);
+}
+
+#[test]
+fn an_application_whose_settings_are_in_a_file_connects_to_a_port_that_was_named() {
+    let test = "an_application_whose_settings_are_in_a_file_connects_to_a_port_that_was_named";
+    let Some((scene, database)) = shop(test) else { return };
+    let port = free_port().to_string();
+    let [.., user] = database.server_options();
+    let settings = format!("[shop]\nhost=127.0.0.1\nport={port}\ndbname={}\nuser={user}\n", database.name);
+    scene.write("settings", &settings);
+    let order = "unset PGHOST PGPORT PGDATABASE; PGSERVICEFILE=settings PGSERVICE=shop sh order.sh";
+    let options = ["--levels", "rc", "--listen", &port];
+    race(&scene, &database, &options, &[order]).expect(3).prints(&["RACES at read committed"]);
+    let taken = std::net::TcpListener::bind(format!("127.0.0.1:{port}")).expect("free again");
+    race(&scene, &database, &options, &[order])
+        .expect(1)
+        .says(&["could not listen for connections at 127.0.0.1"]);
+    drop(taken);
+    race(&scene, &database, &["--listen", "0.0.0.0:0"], &[order]).expect(1).says(&["loopback"]);
     assert_restored(&database);
 }
 
@@ -336,7 +370,11 @@ fn a_copy_is_used_and_the_original_is_left_alone() {
     scene.assert_clean();
 }
 
-/// The application: keep-alive, a pool, a heartbeat.
+fn free_port() -> u16 {
+    std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("one").port()
+}
+
+/// The application: keep-alive, a pool, a heartbeat, work after the answer.
 const APPLICATION: &str = include_str!("race/application.py");
 
 #[test]
@@ -351,9 +389,10 @@ fn requests_to_an_application_with_a_pool_race() {
     }
     let Some((scene, database)) = shop(test) else { return };
     scene.write("application.py", APPLICATION);
-    let port = std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("one").port();
+    let port = free_port();
     let race = |pool: u8, levels: &str, path: &str| {
-        let serve = format!("POOL={pool} PORT={port} exec {python} application.py");
+        // The shell stays, and has to end with the application.
+        let serve = format!("POOL={pool} PORT={port} {python} application.py");
         let (ready, url) = (format!("http://127.0.0.1:{port}/"), format!("http://127.0.0.1:{port}{path}"));
         let options = ["--serve", &serve, "--ready", &ready, "--levels", levels];
         race(&scene, &database, &options, &[&format!("curl -X POST {url}")])
@@ -367,6 +406,8 @@ fn requests_to_an_application_with_a_pool_race() {
         "Never held, since the application sends them at rest: 1 statement",
     ]);
     race(4, "rc", "/atomic").expect(0).prints(&["At read committed no race in "]);
+    race(4, "rc", "/loose").expect(3).prints(&["after A;B it is 3"]);
+    race(4, "rc", "/later").expect(3).prints(&["2 commands, 2 and 2 statements", "after A;B it is 3"]);
     race(1, "rc", "/order").expect(2).prints(&["their statements don't mix and nothing is known"]);
     assert_restored(&database);
     assert_eq!(scene.processes(), Vec::<String>::new());

@@ -107,7 +107,8 @@ fn clean(level: &LevelReport) -> String {
             0 if level.tried == 0 => "no schedule was tried.".to_owned(),
             0 => "every schedule took too long, so nothing is known.".to_owned(),
             _ => "the commands wait for each other within the application (one worker, a pool of one \
-                  connection, a lock), so their statements don't mix and nothing is known."
+                  connection, a lock), so their statements don't mix and nothing is known. Start it with more \
+                  workers or threads, or a larger pool."
                 .to_owned(),
         };
     }

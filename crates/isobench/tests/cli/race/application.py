@@ -8,6 +8,13 @@ pool = Queue()
 for _ in range(int(os.environ.get("POOL", "4"))):
     pool.put(psycopg.connect())
 
+def take_loosely(pause):
+    """Reads and writes without a transaction, after a pause."""
+    threading.Event().wait(pause)
+    with psycopg.connect(autocommit=True) as connection:
+        left = connection.execute("SELECT stock FROM item WHERE id = 1").fetchone()[0]
+        connection.execute("UPDATE item SET stock = %s WHERE id = 1", (left - 1,))
+
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     def log_message(self, *_): pass
@@ -19,6 +26,12 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(raw)
     def do_GET(self): self.answer(200, {"ok": True})
     def do_POST(self):
+        if self.path == "/loose":
+            take_loosely(0)
+            return self.answer(200, {"ok": True})
+        if self.path == "/later":
+            threading.Thread(target=take_loosely, args=(0.06,)).start()
+            return self.answer(202, {"accepted": True})
         connection = pool.get()
         try:
             with connection.transaction():
