@@ -4,6 +4,7 @@
 
 mod copied;
 mod junit;
+mod pairs;
 mod text;
 mod way;
 
@@ -35,36 +36,88 @@ const AND: &str = "--and";
 /// # Errors
 /// Wrong options, no server; the commands couldn't be tried; they race.
 pub fn race(options: &RaceOptions) -> Outcome {
-    let commands = commands(&options.command)?;
-    let schedule = options.schedule.as_ref().map(|text| Schedule::read(text, commands.len()));
+    let pairs = match &options.check {
+        Some(path) => pairs::read(path)?,
+        None => vec![commands(&options.command)?],
+    };
+    let schedule = options.schedule.as_ref().map(|text| Schedule::read(text, pairs[0].len()));
     let schedule = schedule.transpose().map_err(Failure::setup)?;
     let conditions = Condition::list(&options.invariant)?;
     let control = Arc::new(Control::new());
     let place = Place::find(options, &control)?;
-    let Way { listener, acceptor, environment, certificate: _certificate } =
-        Way::open(options.listen.as_deref(), &place.server)?;
-    let application = options.serve.clone().zip(options.ready.clone());
-    let settings = Settings {
-        admin: place.admin.clone(),
-        commands,
-        environment,
-        levels: options.levels.clone(),
-        budget: Duration::from_secs_f64(options.budget),
-        schedule,
-        ignored: options.ignore.clone(),
-        size_limit: options.size_limit,
-        conditions: conditions.iter().map(|one| (one.name().to_owned(), one.sql().to_owned())).collect(),
-        application: application.map(|(command, ready)| Application { command, ready }),
-        watch: Duration::from_secs_f64(options.watch),
-        settle: options.settle.map(Duration::from_secs_f64),
-        acceptor: Some(acceptor),
-        ..Settings::new(place.server.clone())
-    };
     let stopped = || control.urgency() > Urgency::None;
-    let raced = isobench_race::race(&settings, listener, &stopped, &mut |event| say(&progress(&event)));
-    let reported = report(options, &settings, &place, &raced);
+    let mut tried: Vec<Tried> = Vec::new();
+    for commands in pairs {
+        if !tried.is_empty() && stopped() {
+            break;
+        }
+        let Way { listener, acceptor, environment, certificate: _certificate } =
+            Way::open(options.listen.as_deref(), &place.server)?;
+        let application = options.serve.clone().zip(options.ready.clone());
+        let settings = Settings {
+            admin: place.admin.clone(),
+            commands: commands.clone(),
+            environment,
+            levels: options.levels.clone(),
+            budget: Duration::from_secs_f64(options.budget),
+            schedule: schedule.clone(),
+            ignored: options.ignore.clone(),
+            size_limit: options.size_limit,
+            conditions: conditions.iter().map(|one| (one.name().to_owned(), one.sql().to_owned())).collect(),
+            application: application.map(|(command, ready)| Application { command, ready }),
+            watch: Duration::from_secs_f64(options.watch),
+            settle: options.settle.map(Duration::from_secs_f64),
+            acceptor: Some(acceptor),
+            ..Settings::new(place.server.clone())
+        };
+        let raced = isobench_race::race(&settings, listener, &stopped, &mut |event| say(&progress(&event)));
+        let lost = matches!(raced.problem, Some(RaceError::NotRestored { .. }));
+        tried.push(Tried { commands, raced });
+        // Another pair would begin with other rows.
+        if lost {
+            break;
+        }
+    }
+    let reported = report(options, &place, &tried);
     let closed = place.close();
-    reported.and(closed).and(status(raced))
+    reported.and(closed).and(outcome(tried, options.check.is_some()))
+}
+
+/// Commands, and what came of them.
+struct Tried {
+    commands: Vec<String>,
+    raced: Raced,
+}
+
+/// The outcome of all: the gravest one. A race comes before commands that couldn't be tried.
+fn outcome(tried: Vec<Tried>, several: bool) -> Outcome {
+    let mut failures: Vec<Failure> = Vec::new();
+    let number = tried.len();
+    let named: Vec<String> = tried.iter().map(|one| fit(&one.commands.join(" | "), &tried)).collect();
+    for (Tried { raced, .. }, name) in tried.into_iter().zip(named) {
+        if let Err(failure) = status(raced) {
+            if several {
+                say(&format!("{name}: {failure}"));
+            }
+            failures.push(failure);
+        }
+    }
+    let rank = |failure: &Failure| match failure {
+        Failure::Broken(_) => 0,
+        Failure::Incomplete(_) => 2,
+        _ => 1,
+    };
+    let count = failures.len();
+    let Some(gravest) = failures.into_iter().min_by_key(rank) else { return Ok(()) };
+    Err(match gravest {
+        Failure::Broken(_) if several => {
+            Failure::Broken(format!("{count} of {number} pairs race or weren't tried"))
+        }
+        Failure::Incomplete(_) if several => {
+            Failure::Incomplete(format!("{count} of {number} pairs weren't tried"))
+        }
+        other => other,
+    })
 }
 
 /// The commands as lines of shell. One of several words is quoted; one alone is run twice.
@@ -171,42 +224,72 @@ fn progress(event: &Event) -> String {
 }
 
 /// Prints and writes what was found.
-fn report(options: &RaceOptions, settings: &Settings, place: &Place, raced: &Raced) -> Outcome {
-    for note in &raced.report.notes {
-        say(&format!("note: {note}"));
+fn report(options: &RaceOptions, place: &Place, tried: &[Tried]) -> Outcome {
+    let mut printed = Ok(());
+    for (number, Tried { commands, raced: Raced { report, problem } }) in tried.iter().enumerate() {
+        for note in &report.notes {
+            say(&format!("note: {note}"));
+        }
+        if report.levels.is_empty() {
+            continue;
+        }
+        let apart = if number > 0 { "\n" } else { "" };
+        // Of pairs that don't race a line is enough.
+        let clean = problem.is_none() && report.levels.iter().all(is_clean);
+        let text = if options.check.is_some() && clean {
+            text::line(report, commands)
+        } else {
+            let subject = text::Subject { report, database: &place.name, problem: problem.as_ref() };
+            text::render(&subject, output::width())
+        };
+        printed = printed.and(output::print_fit(&fit(&format!("{apart}{text}"), tried)));
     }
-    let subject =
-        text::Subject { report: &raced.report, database: &place.name, problem: raced.problem.as_ref() };
-    let printed = if raced.report.levels.is_empty() {
-        Ok(())
-    } else {
-        output::print_fit(&fit(&text::render(&subject, output::width())))
-    };
     if let Some(path) = &options.json {
-        output::save_fit(path, &fit(&in_json(&raced.report, raced.problem.as_ref())?))?;
+        output::save_fit(path, &fit(&in_json(tried, options.check.is_some())?, tried))?;
     }
     if let Some(path) = &options.junit {
-        let tests = junit::render(&raced.report, &settings.commands, raced.problem.as_ref())?;
-        output::save_fit(path, &fit(&tests))?;
+        let tests: Vec<junit::Tested<'_>> = tried
+            .iter()
+            .map(|Tried { commands, raced: Raced { report, problem } }| junit::Tested {
+                report,
+                commands,
+                problem: problem.as_ref(),
+            })
+            .collect();
+        output::save_fit(path, &fit(&junit::render(&tests)?, tried))?;
     }
     printed
 }
 
-fn in_json(report: &Report, problem: Option<&RaceError>) -> Outcome<String> {
+/// What was found, as JSON: of several pairs a list.
+fn in_json(tried: &[Tried], several: bool) -> Outcome<String> {
     let unwritten = |error: serde_json::Error| Failure::Output(format!("--json: {error}"));
-    let mut found = serde_json::json!({"format": FORMAT, "problem": problem.map(ToString::to_string)});
-    if let (Some(found), serde_json::Value::Object(report)) =
-        (found.as_object_mut(), serde_json::to_value(report).map_err(unwritten)?)
-    {
-        found.extend(report);
-    }
+    let one = |Tried { raced: Raced { report, problem }, .. }: &Tried| -> Outcome<serde_json::Value> {
+        let mut found = serde_json::json!({"problem": problem.as_ref().map(ToString::to_string)});
+        if let (Some(found), serde_json::Value::Object(report)) =
+            (found.as_object_mut(), serde_json::to_value(report).map_err(unwritten)?)
+        {
+            found.extend(report);
+        }
+        Ok(found)
+    };
+    let mut all = tried.iter().map(one).collect::<Outcome<Vec<serde_json::Value>>>()?;
+    let mut found = match all.pop().filter(|_| !several) {
+        Some(only) => only,
+        None => serde_json::json!({"pairs": tried.iter().map(one).collect::<Outcome<Vec<_>>>()?}),
+    };
+    found["format"] = serde_json::json!(FORMAT);
     Ok(format!("{found:#}\n"))
 }
 
-/// A text without control characters, and without passwords of the command line. Of commands each word is
-/// looked at alone: a request with an `=` isn't a connection string.
-fn fit(text: &str) -> String {
-    let words: Vec<String> = std::env::args().collect();
+/// A text without control characters, and without passwords of the command line and of commands. Of commands
+/// each word is looked at alone: a request with an `=` isn't a connection string.
+fn fit(text: &str, tried: &[Tried]) -> String {
+    let mut words: Vec<String> = std::env::args().collect();
+    if !words.iter().any(|word| word == "--") {
+        words.push("--".to_owned());
+    }
+    words.extend(tried.iter().flat_map(|one| &one.commands).cloned());
     let parts = secret_words(&words);
     Concealed::among(parts).hide(&visible(text)).into_owned()
 }
@@ -226,6 +309,12 @@ fn secret_words(words: &[String]) -> Vec<&str> {
     });
     let of_commands = commands.iter().flat_map(|line| line.split_whitespace());
     of_options.chain(of_commands.filter(|word| !plain_url(word))).collect()
+}
+
+/// True if schedules at a level say that the commands don't race.
+fn is_clean(level: &LevelReport) -> bool {
+    let none = level.planned > 0 && level.tried == 0;
+    !(level.races() || level.is_doubtful() || level.is_inconclusive() || none)
 }
 
 /// The level that decides: the application's own, or the first one.

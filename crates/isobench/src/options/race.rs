@@ -34,6 +34,9 @@ pub struct RaceOptions {
     /// Time for the schedules of each level, such as 30s
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = isobench_plan::seconds)]
     pub budget: f64,
+    /// Try the pairs of commands of this file instead, a list of lists: none may race
+    #[arg(long, value_name = "FILE.toml", conflicts_with_all = ["command", "schedule"])]
+    pub check: Option<PathBuf>,
     /// Try only this schedule: A3,B runs three statements of A, then B, then the rest of A
     #[arg(long, value_name = "SCHEDULE")]
     pub schedule: Option<String>,
@@ -92,7 +95,7 @@ pub struct RaceOptions {
     #[command(flatten)]
     pub connection: ConnectionOptions,
     /// The commands
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    #[arg(last = true, required_unless_present = "check", value_name = "COMMAND")]
     pub command: Vec<String>,
 }
 

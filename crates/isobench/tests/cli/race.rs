@@ -197,6 +197,36 @@ fn rows_of_every_kind_of_table_are_put_back() {
 }
 
 #[test]
+fn pairs_of_a_file_are_checked_one_after_another() {
+    let Some((scene, database)) = shop("pairs_of_a_file_are_checked_one_after_another") else { return };
+    let check = |pairs: &str| {
+        scene.write("races.toml", &format!("pairs = [\n{pairs}]\n"));
+        let mut program = database.isobench(&scene, &["race", "--check", "races.toml", "--levels", "rc"]);
+        program.args(["--on-this-database", &database.name, "--json", "all.json", "--junit", "all.xml"]);
+        Running::start(&mut program).finish()
+    };
+    let clean = "[\"sh atomic.sh\"],\n[\"sh atomic.sh\", \"psql -c 'SELECT stock FROM item'\"],\n";
+    check(clean).expect(0).prints(&[
+        "No race in 2 schedules at read committed: sh atomic.sh (twice)\n",
+        " at read committed: sh atomic.sh | psql -c 'SELECT stock FROM item'\n",
+    ]);
+    let finished = check(&format!("[\"echo hello\"],\n{clean}[\"sh order.sh\"],\n")).expect(3);
+    let finished = finished.prints(&["No race in 2 schedules", "RACES at read committed."]);
+    finished.says(&[
+        "echo hello | echo hello: the commands sent no statement",
+        "sh order.sh | sh order.sh: the commands race at read committed",
+        "2 of 4 pairs race or weren't tried",
+    ]);
+    let found: Value = serde_json::from_str(&scene.read("all.json")).expect("JSON");
+    assert_eq!(found["pairs"].as_array().map(Vec::len), Some(4), "{found:#}");
+    assert_eq!(found["pairs"][3]["levels"][0]["verdicts"][0]["verdict"], "wrong-state", "{found:#}");
+    let xml = scene.read("all.xml");
+    assert!(xml.contains("tests=\"4\" failures=\"1\" skipped=\"0\" errors=\"1\""), "{xml}");
+    check("[\"echo hello\"],\n").expect(2).says(&["1 of 1 pairs weren't tried"]);
+    assert_restored(&database);
+}
+
+#[test]
 fn three_commands_are_tried_in_one_schedule() {
     let Some((scene, database)) = shop("three_commands_are_tried_in_one_schedule") else { return };
     let options = ["--levels", "rc", "--schedule", "A1,B,C"];
@@ -309,8 +339,12 @@ fn a_database_is_changed_only_with_consent_and_by_nobody_else() {
 #[test]
 fn wrong_words_are_refused_before_anything_runs() {
     let scene = Scene::new();
+    scene.write("wrong.toml", "pairs = [[\"a\"], []]\n");
     for (words, expected) in [
-        (&["--schedule", "C1", "--", "x"][..], "there is no command \"C\""),
+        (&["--check", "wrong.toml"][..], "wrong.toml: pair 2 has an empty command"),
+        (&["--check", "none.toml"], "could not read \"none.toml\""),
+        (&["--check", "wrong.toml", "--", "x"], "cannot be used with"),
+        (&["--schedule", "C1", "--", "x"], "there is no command \"C\""),
         (&["--", "x", "--and"], "a command next to --and is empty"),
         (&["--", "a", "--and", "b", "--and", "c", "--and", "d"], "there are 4 commands"),
         (&["--serve", "x", "--", "a"], "--ready"),

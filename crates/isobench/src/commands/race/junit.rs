@@ -5,20 +5,36 @@ use isobench_race::{Finding, LevelReport, RaceError, Report};
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
 
-/// Writes the tests of a report.
+/// What came of commands.
+pub(super) struct Tested<'a> {
+    pub(super) report: &'a Report,
+    pub(super) commands: &'a [String],
+    pub(super) problem: Option<&'a RaceError>,
+}
+
+impl Tested<'_> {
+    /// Its tests, with those that fail, say nothing, and are in error.
+    fn counts(&self) -> [usize; 4] {
+        let levels = &self.report.levels;
+        let problems = usize::from(self.problem.is_some());
+        let failures = levels.iter().filter(|level| level.races()).count();
+        let skipped = levels.iter().filter(|level| is_skipped(level)).count();
+        [levels.len() + problems, failures, skipped, problems]
+    }
+}
+
+/// Writes the tests of reports.
 ///
 /// # Errors
 /// The XML can't be written, which no text leads to.
-pub(super) fn render(report: &Report, commands: &[String], problem: Option<&RaceError>) -> Outcome<String> {
-    let problem = problem.map(ToString::to_string);
+pub(super) fn render(tested: &[Tested<'_>]) -> Outcome<String> {
     let unwritten = |error: std::io::Error| Failure::Output(format!("--junit: {error}"));
     let mut writer = Writer::new_with_indent(Vec::new(), b' ', 2);
-    let tests = report.levels.len() + usize::from(problem.is_some());
-    let failures = report.levels.iter().filter(|level| level.races()).count();
-    let skipped = report.levels.iter().filter(|level| is_skipped(level)).count();
-    let [tests, failures, skipped, errors] =
-        [tests, failures, skipped, usize::from(problem.is_some())].map(|number| number.to_string());
-    let pair = clean(&commands.join(" | "));
+    let mut counts = [0; 4];
+    for of_one in tested.iter().map(Tested::counts) {
+        counts.iter_mut().zip(of_one).for_each(|(sum, number)| *sum += number);
+    }
+    let [tests, failures, skipped, errors] = counts.map(|number| number.to_string());
     writer.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None))).map_err(unwritten)?;
     writer
         .create_element("testsuite")
@@ -28,18 +44,21 @@ pub(super) fn render(report: &Report, commands: &[String], problem: Option<&Race
         .with_attribute(("skipped", skipped.as_str()))
         .with_attribute(("errors", errors.as_str()))
         .write_inner_content(|writer| {
-            for level in &report.levels {
-                case(writer, level, &pair)?;
-            }
-            if let Some(problem) = &problem {
-                let inner = |writer: &mut Writer<Vec<u8>>| {
-                    writer
-                        .create_element("error")
-                        .with_attribute(("message", clean(problem).as_str()))
-                        .write_empty()?;
-                    Ok(())
-                };
-                element(writer, &pair, "0").write_inner_content(inner)?;
+            for Tested { report, commands, problem } in tested {
+                let pair = clean(&commands.join(" | "));
+                for level in &report.levels {
+                    case(writer, level, &pair)?;
+                }
+                if let Some(problem) = problem {
+                    let inner = |writer: &mut Writer<Vec<u8>>| {
+                        writer
+                            .create_element("error")
+                            .with_attribute(("message", clean(&problem.to_string()).as_str()))
+                            .write_empty()?;
+                        Ok(())
+                    };
+                    element(writer, &pair, "0").write_inner_content(inner)?;
+                }
             }
             Ok(())
         })
@@ -140,9 +159,13 @@ mod tests {
             ..Report::default()
         };
         let commands = ["echo '<a>&\u{1}'".to_owned(), "b".to_owned()];
-        let xml = render(&report, &commands, Some(&RaceError::Interrupted)).expect("XML");
+        let problem = Some(&RaceError::Interrupted);
+        let first = Tested { report: &report, commands: &commands, problem };
+        let other = Report { levels: vec![level("read committed")], ..Report::default() };
+        let second = Tested { report: &other, commands: &commands, problem: None };
+        let xml = render(&[first, second]).expect("XML");
         for expected in [
-            "tests=\"4\" failures=\"1\" skipped=\"1\" errors=\"1\"",
+            "tests=\"5\" failures=\"1\" skipped=\"1\" errors=\"1\"",
             "name=\"read committed: echo &apos;&lt;a&gt;&amp;&apos; | b\"",
             "<failure message=\"wrong state in schedule A1,B\" type=\"wrong state\">",
             "<skipped message=",

@@ -48,6 +48,17 @@ pub(super) fn render(subject: &Subject<'_>, width: usize) -> String {
     lines.iter().flat_map(|line| [cut(line.trim_end(), width), "\n".to_owned()]).collect()
 }
 
+/// What was found of commands that don't race, in a line.
+pub(super) fn line(report: &Report, commands: &[String]) -> String {
+    let schedules: usize = report.levels.iter().map(|level| level.tried).sum();
+    let levels: Vec<&str> = report.levels.iter().map(|level| level.level.as_str()).collect();
+    let what = match commands {
+        [one, other] if one == other => format!("{one} (twice)"),
+        commands => commands.join(" | "),
+    };
+    format!("No race in {} at {}: {what}\n", plural(schedules, "schedule"), list(&levels))
+}
+
 fn plural(number: usize, word: &str) -> String {
     format!("{number} {word}{}", if number == 1 { "" } else { "s" })
 }
