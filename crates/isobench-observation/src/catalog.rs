@@ -47,6 +47,9 @@ pub struct Catalog {
     pub called: Called,
     /// The server's own operators and functions as far as their meaning matters.
     pub builtins: Builtins,
+    /// The values of variables are sent as parameters. Otherwise they are a part of the text, of which they may be any
+    /// part where they stand outside of quotes.
+    pub sends_parameters: bool,
     /// The texts of code that isn't analysed.
     pub hidden: Hidden,
     /// Something of users by which the system's words may mean something else: an operator, an operator class, a
@@ -145,7 +148,9 @@ impl Catalog {
     /// doesn't count, and of other types.
     pub(crate) fn equal_is_same(&self, relation: RelationId, column: &str) -> bool {
         let relation = &self.relations[relation];
-        let exact = |column: &Column| column.exact && (column.not_null || column.kind != ColumnType::Text);
+        // Of texts and the like NULL and '' are the same value of a variable.
+        let has_empty = |kind: ColumnType| matches!(kind, ColumnType::Text | ColumnType::Scalar);
+        let exact = |column: &Column| column.exact && (column.not_null || !has_empty(column.kind));
         is_system_column(column) || relation.column(column).is_some_and(|at| exact(&relation.columns[at]))
     }
 

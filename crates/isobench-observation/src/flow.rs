@@ -470,11 +470,6 @@ fn rows_of(catalog: &Catalog) -> BTreeMap<String, String> {
     (0..catalog.relations.len()).filter_map(of).collect()
 }
 
-/// True if an expression may fail, as far as it isn't about numbers that have no room in a bigint.
-fn may_fail(expr: &Expr) -> bool {
-    expr.variable().is_none() && expr.integer().is_none() && expr.change().is_none()
-}
-
 /// What is known of a statement by itself.
 struct Examined {
     finding: Finding,
@@ -541,7 +536,7 @@ impl Walk<'_> {
                     let uses = variables.iter().map(|variable| (*variable, self.columns_in(*variable)));
                     let uses: Vec<_> = uses.collect();
                     self.flows.values.assigned.push((*slot, uses));
-                    if may_fail(expr) {
+                    if self.may_fail(expr) {
                         // It decides whether the rest of the script runs.
                         self.taint(&variables);
                     }
@@ -592,6 +587,28 @@ impl Walk<'_> {
                 }
             }
         }
+    }
+
+    /// True if an expression may fail, as far as it isn't about numbers that have no room in a bigint: only the sum
+    /// of integers never does.
+    fn may_fail(&self, expr: &Expr) -> bool {
+        if expr.integer().is_some() {
+            return false;
+        }
+        let is_number = |source: &Source| {
+            let plain = self.flows.nodes[source.node].plain;
+            let column = source.column.as_ref().filter(|_| plain);
+            let number = |column: &ColumnName| {
+                let relation = &self.catalog.relations[column.table];
+                relation.column(&column.name).is_some_and(|at| {
+                    let column = &relation.columns[at];
+                    column.not_null && column.kind == ColumnType::Integer
+                })
+            };
+            source.computed || column.is_some_and(number)
+        };
+        let sum = expr.variable().is_some() || expr.change().is_some();
+        !sum || !self.sources(&expr.variables()).iter().all(is_number)
     }
 
     /// Notes those of variables that are used and may be older than this run of the script.

@@ -14,11 +14,18 @@ const MOST_SCRIPTS: usize = 12;
 
 /// The levels at which whatever commits is serializable if all transactions of the scripts run there and
 /// nothing else writes their tables, the weakest first; none where values are carried from one transaction
-/// to another, which no level protects, or of many scripts.
-pub fn proved_levels(scripts: &[Script], symbols: &Symbols, catalog: &Catalog) -> Vec<Level> {
+/// to another, which no level protects, or of many scripts. `sends_parameters`: see
+/// [`Catalog::sends_parameters`].
+pub fn proved_levels(
+    scripts: &[Script],
+    symbols: &Symbols,
+    catalog: &Catalog,
+    sends_parameters: bool,
+) -> Vec<Level> {
     if scripts.len() > MOST_SCRIPTS {
         return Vec::new();
     }
+    let catalog = &Catalog { sends_parameters, ..catalog.clone() };
     let found = templates(scripts, symbols, catalog, &BTreeSet::new());
     if !found.carried.is_empty() {
         return Vec::new();

@@ -53,6 +53,9 @@ const OTHER_TABLES: &str = "other tables";
 /// The types of integers, by OID (`pg_type.dat`).
 const INTEGERS: [u32; 3] = [20, 21, 23];
 
+/// The same of numbers of any kind, which are one word in a text.
+const NUMBERS: [u32; 7] = [20, 21, 23, 26, 700, 701, 1700];
+
 /// The most ways through a script that are distinguished. A script with more reads and writes anything.
 const MOST_BRANCHES: usize = 96;
 
@@ -153,6 +156,8 @@ pub fn templates(
                     finds: matches!(sql.store, Store::Gset { .. }) && place + 1 == sql.statements.len(),
                     gives: None,
                     integers: None,
+                    numbers: None,
+                    unquoted: BTreeSet::new(),
                     unguarded: Unguarded::default(),
                     hides: None,
                     behind: BTreeSet::new(),
@@ -194,6 +199,9 @@ pub fn templates(
     let used = Used::of(scripts, symbols, &read);
     let variables = Variables::of(scripts, symbols, catalog, &read);
     variables.settle_all(&mut read, catalog);
+    if !catalog.sends_parameters {
+        parts_of_text(&mut read, &variables, symbols);
+    }
     let reasons = read.iter().flatten().flatten().filter(|read| touches_rows(read.kind, &read.text));
     for (statement, read) in found.statements.iter_mut().zip(reasons) {
         statement.unknown = read.accesses.as_ref().err().cloned();
@@ -283,6 +291,10 @@ struct Read {
     /// The columns of its result with the names that become variables; true of integers. `None` if they aren't
     /// known.
     integers: Option<BTreeMap<String, bool>>,
+    /// The same for numbers of any kind.
+    numbers: Option<BTreeMap<String, bool>>,
+    /// The variables in it that stand outside of quotes.
+    unquoted: BTreeSet<Slot>,
     /// What it does with data that no level guards.
     unguarded: Unguarded,
     /// What it may do by code that isn't analysed, if it isn't.
@@ -314,6 +326,7 @@ impl Read {
         let surroundings = Surroundings::default();
         let examiner = Examiner::new(catalog, &surroundings, text, range.clone());
         self.renames = changed_names(text, range);
+        self.unquoted = text.unquoted(range);
         self.changes_meaning = changes_meaning(text, range);
         self.named = text.tokens[range.clone()].iter().filter_map(Placed::name).collect();
         self.chains = chains(text, range);
@@ -331,9 +344,11 @@ impl Read {
             self.locks = examiner.advisory_locks();
         }
         if let Ok(bound) = catalog.reading(&text.asked(range).text) {
-            let integer = |oid: &Option<u32>| oid.is_some_and(|oid| INTEGERS.contains(&oid));
-            self.integers =
-                Some(bound.outputs.iter().map(|(name, of)| (name.clone(), integer(of))).collect());
+            let those = |types: &[u32]| {
+                let is = |oid: &Option<u32>| oid.is_some_and(|oid| types.contains(&oid));
+                Some(bound.outputs.iter().map(|(name, of)| (name.clone(), is(of))).collect())
+            };
+            (self.integers, self.numbers) = (those(&INTEGERS), those(&NUMBERS));
             let names = bound.functions.iter().filter_map(|oid| catalog.called.functions.get(oid));
             self.unguarded = Unguarded::of_functions(names.map(String::as_str), &catalog.hidden);
         }
@@ -459,6 +474,22 @@ fn look_behind(read: &mut [Vec<Vec<Read>>], catalog: &Catalog) {
         let keeps = |table: &RelationId| catalog.triggers(*table).before_row.update;
         hides.looks |= hides.upserts && statement.behind.iter().any(keeps);
         statement.hides = Some(hides);
+    }
+}
+
+/// Takes statements for not understood in which a variable outside of quotes may be anything else than a number: a
+/// column, a condition, a query.
+fn parts_of_text(read: &mut [Vec<Vec<Read>>], variables: &Variables, symbols: &Symbols) {
+    for statement in read.iter_mut().flatten().flatten() {
+        let text = statement.unquoted.iter().find(|slot| !variables.is_number(**slot));
+        if let (Some(slot), true) = (text, touches_rows(statement.kind, &statement.text)) {
+            let name = symbols.name(*slot);
+            statement.accesses =
+                Err(format!("variable {name} stands outside of quotes, and may be more than a number"));
+            statement.but_for_triggers.clear();
+            statement.gives = None;
+            statement.names_by_variable = true;
+        }
     }
 }
 

@@ -304,7 +304,12 @@ fn rows(query: &Object, scope: &Scope<'_>) -> Result<(Vec<BTreeMap<i32, Value>>,
     let targets = targets(query, "targetList")?;
     let from = field(query, "jointree")?.object().ok_or(Gap::Kind("the rows of an INSERT"))?;
     match field(from, "fromlist")?.elements() {
-        [] => Ok((vec![values(scope, targets)?], *field(from, "quals")? == Node::Null)),
+        [] => {
+            // A function that returns sets may return none.
+            let one = *field(from, "quals")? == Node::Null
+                && field(query, "hasTargetSRFs")?.token() == Some("false");
+            Ok((vec![values(scope, targets)?], one))
+        }
         [source] => {
             let source = source.object().ok_or(Gap::Kind("the rows of an INSERT"))?;
             let place = usize::try_from(number(source, "rtindex")? - 1).ok();

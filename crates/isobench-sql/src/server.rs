@@ -47,6 +47,7 @@ pub enum Reading {
 /// depends on the size.
 pub const BUILTINS: &str = "SELECT '=', amopopr, NULL::pg_catalog.text FROM pg_catalog.pg_amop \
          WHERE amopmethod = 403 AND amopstrategy = 3 \
+         AND (amoplefttype = amoprighttype OR amoplefttype IN (20, 21, 23) AND amoprighttype IN (20, 21, 23)) \
      UNION ALL SELECT '()', n.oid, n.name || CASE WHEN n.name !~ '^([-+*/%&|#~]|abs|mod|div|gcd|lcm)$' \
              AND EXISTS (SELECT FROM pg_catalog.unnest(n.proargtypes) AS a(oid) WHERE a.oid IN (20, 21, 23)) \
          THEN '#' || n.oid ELSE '' END \

@@ -38,7 +38,7 @@ pub enum Value {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Builtins {
     /// The operators that mean equality: those of B-trees (PostgreSQL manual, "Index Methods and Operator
-    /// Classes").
+    /// Classes"), on one type or on integers. Values of two types may be equal and yet not the same.
     pub equalities: BTreeSet<u32>,
     /// The functions that give the same for the same arguments (PostgreSQL manual, "Function Volatility
     /// Categories"), with their names or those of their operators.
@@ -49,6 +49,9 @@ pub struct Builtins {
 
 /// Casts between types of integers, which keep the value or fail (`pg_proc.dat`).
 const INTEGER_CASTS: [u32; 6] = [313, 314, 480, 481, 714, 754];
+
+/// The type `real`.
+const REAL: u32 = 700;
 
 /// The casts to `char(n)`, of which blanks at the end don't count, and to `varchar(n)`, which may lose some. Where they
 /// are implicit, they keep the rest of the value or fail.
@@ -108,6 +111,8 @@ impl<'o> Scope<'o> {
     pub(crate) fn value(&self, expression: &Node) -> Result<Option<Value>, Gap> {
         let Some(object) = expression.object() else { return Ok(None) };
         match object.name.as_str() {
+            // Outside of quotes a number with a point isn't of that type where the text is sent.
+            "PARAM" if oid(object, "paramtype")? == REAL => return Ok(None),
             "PARAM" => return Ok(parameter(object)?.map(Value::Parameter)),
             "CONST" => {
                 let of_type = oid(object, "consttype")?;

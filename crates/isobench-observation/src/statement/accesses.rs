@@ -658,6 +658,8 @@ fn in_quotes(parts: &[TextPart]) -> Option<Operand> {
     let (mut text, mut slots) = (String::new(), Vec::new());
     for part in parts {
         match part {
+            // It would be taken for a variable.
+            TextPart::Text(plain) if plain.contains('$') => return None,
             TextPart::Text(plain) => text.push_str(plain),
             TextPart::Variable(slot) => {
                 slots.push(*slot);

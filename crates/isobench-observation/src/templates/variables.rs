@@ -18,6 +18,8 @@ use crate::statement::{Access, Known, WITHOUT_BLANKS};
 pub(super) struct Variables {
     /// Those that may have another value than an integer.
     inexact: BTreeSet<Slot>,
+    /// Those that may be anything else than a number.
+    texts: BTreeSet<Slot>,
     /// Those that may be NULL, which is equal to nothing.
     nullable: BTreeSet<Slot>,
     /// For variables that share a value with others, one of these.
@@ -36,13 +38,14 @@ impl Variables {
     ) -> Variables {
         let mut variables = Variables::default();
         loop {
-            let before = (variables.inexact.len(), variables.nullable.len());
+            let count = |all: &Variables| (all.inexact.len(), all.nullable.len(), all.texts.len());
+            let before = count(&variables);
             for (script, commands) in scripts.iter().zip(read) {
                 for (command, statements) in script.commands.iter().zip(commands) {
                     variables.assign(&command.kind, statements, symbols);
                 }
             }
-            if before == (variables.inexact.len(), variables.nullable.len()) {
+            if before == count(&variables) {
                 break;
             }
         }
@@ -79,6 +82,11 @@ impl Variables {
         !self.inexact.contains(&slot)
     }
 
+    /// True if a variable is certainly a number.
+    pub(super) fn is_number(&self, slot: Slot) -> bool {
+        !self.texts.contains(&slot)
+    }
+
     /// True if one of these may be NULL.
     pub(super) fn may_be_null(&self, slots: &[Slot]) -> bool {
         slots.iter().any(|slot| self.nullable.contains(slot))
@@ -108,6 +116,12 @@ impl Variables {
                     };
                     if !statements.iter().all(integers) {
                         self.inexact.insert(slot);
+                    }
+                    let numbers = |read: &Read| {
+                        read.numbers.as_ref().is_some_and(|all| all.get(name).is_none_or(|number| *number))
+                    };
+                    if !statements.iter().all(numbers) {
+                        self.texts.insert(slot);
                     }
                 }
                 for one in statements.iter().filter_map(|read| read.gives.as_ref()).flatten() {

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use isobench_robustness::{Branch, Columns, Kind, Operation, Program, Strength, Term};
 use isobench_script::Statement as StatementKind;
-use isobench_script::{CommandKind, Expr, Script, Slot, Store, Symbols};
+use isobench_script::{Command, CommandKind, Expr, Script, Slot, Store, Symbols};
 
 use super::tables::{Changing, Freed, Replaced, Versions, hidden_checks};
 use super::used::Used;
@@ -114,14 +114,15 @@ impl Walk<'_> {
                     let constant = expr.integer();
                     for way in &mut ways {
                         match (alias, &constant) {
-                            (Some(other), _) => {
+                            // Of a text it is the number in it.
+                            (Some(other), _) if self.variables.is_integer(other) => {
                                 let term = way.value(other, self.symbols);
                                 way.values.insert(*slot, term);
                             }
                             (None, Some(number)) => {
                                 way.values.insert(*slot, Term::Constant(number.to_string()));
                             }
-                            (None, None) => {
+                            _ => {
                                 let integers = |other: &Slot| {
                                     self.variables.is_integer(*other) && self.variables.is_integer(*slot)
                                 };
@@ -161,7 +162,7 @@ impl Walk<'_> {
                 }
                 CommandKind::Sql(sql) => {
                     for (place, read) in self.commands[at].iter().enumerate() {
-                        ways = self.statement(read, ways)?;
+                        ways = self.statement(read, ways, self.goes_on(at, place))?;
                         let last = place + 1 == self.commands[at].len();
                         let prefix = match &sql.store {
                             Store::Gset { prefix } if last => Some(prefix),
@@ -304,8 +305,16 @@ impl Walk<'_> {
         }
     }
 
-    /// The ways after a statement; `None` if there are too many.
-    pub(super) fn statement(&self, read: &Read, ways: Vec<Way>) -> Option<Vec<Way>> {
+    /// True if something happens after a statement that a failure before it would prevent.
+    fn goes_on(&self, at: usize, place: usize) -> bool {
+        let later = self.commands[at + 1..].iter().flatten();
+        let shell = |command: &Command| matches!(command.kind, CommandKind::Shell { .. });
+        self.commands[at][place + 1..].iter().chain(later).any(Read::touches)
+            || self.script.commands[at + 1..].iter().any(shell)
+    }
+
+    /// The ways after a statement; `None` if there are too many. `goes_on`: see [`Walk::goes_on`].
+    pub(super) fn statement(&self, read: &Read, ways: Vec<Way>, goes_on: bool) -> Option<Vec<Way>> {
         let mut ways = ways;
         match read.kind {
             StatementKind::Begin => {
@@ -316,6 +325,8 @@ impl Walk<'_> {
             StatementKind::Commit | StatementKind::Rollback => {
                 let kept = read.kind == StatementKind::Commit;
                 for way in &mut ways {
+                    // What it read decided whether the script got as far as this.
+                    way.tells |= !kept && goes_on;
                     way.end(kept, self.used);
                     way.in_block = read.chains;
                 }

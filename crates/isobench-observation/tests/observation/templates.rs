@@ -466,6 +466,8 @@ fn levels_of(connection: &mut Connection, scripts: &[(String, String)]) -> Strin
         scripts.iter().map(|(name, text)| parse(name, text, &mut symbols).unwrap()).collect();
     let mut catalog = load(connection);
     catalog.read_statements(&parsed, &mut Asked(connection)).unwrap();
+    // As for isobench's own workloads.
+    catalog.sends_parameters = true;
     let found = templates(&parsed, &symbols, &catalog, &BTreeSet::new());
     described(&found)
 }

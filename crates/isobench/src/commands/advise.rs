@@ -116,6 +116,11 @@ fn of_advice(failure: Failure) -> Failure {
     }
 }
 
+/// True if values of variables are parameters, or never more than a value: those of isobench's own workloads.
+fn sends_parameters(work: &Work, literals: bool) -> bool {
+    literals || work.sources.checked().is_some()
+}
+
 fn script_names(sources: &Sources) -> Vec<String> {
     sources.mix().scripts().iter().map(|weighted| weighted.script.name.clone()).collect()
 }
@@ -128,6 +133,7 @@ fn read_changed<'c>(
     work: &Work,
     known: &'c mut Option<Catalog>,
     scripts: &[Script],
+    sends_parameters: bool,
 ) -> Option<&'c Catalog> {
     if known.is_none() {
         // Trying has left tables of other OIDs, with its triggers.
@@ -135,6 +141,7 @@ fn read_changed<'c>(
         *known = catalog(site, []).ok()?;
     }
     let catalog = known.as_mut()?;
+    catalog.sends_parameters = sends_parameters;
     read_statements(site, scripts, catalog).ok()?;
     Some(catalog)
 }
@@ -163,12 +170,13 @@ fn carry_out(
     work.tables.make(&site)?;
     let workload = work.workload(design.seed(), &site.database)?;
     let scripts: Vec<Script> = workload.mix.scripts().iter().map(|one| one.script.clone()).collect();
-    let catalog = catalog(&site, &scripts)?.ok_or_else(|| {
+    let mut catalog = catalog(&site, &scripts)?.ok_or_else(|| {
         Failure::setup(format!(
             "{} isn't advised on: which levels are enough is known for PostgreSQL",
             target.database.product.name
         ))
     })?;
+    catalog.sends_parameters = sends_parameters(&work, design.sends_parameters());
     require_relations(&site, &work.tables, &scripts)?;
     let found = templates(&scripts, &workload.symbols, &catalog, &BTreeSet::new());
     let names = script_names(&work.sources);
@@ -258,7 +266,14 @@ fn changes_of(question: &Question<'_>, decision: &Decision, trial: &Trial<'_>) -
         let sources = work.sources.with_texts(texts.iter().map(|script| script.text.clone())).ok()?;
         let workload = work.with_sources(sources).workload(trial.seed, &site.database).ok()?;
         let scripts: Vec<Script> = workload.mix.scripts().iter().map(|one| one.script.clone()).collect();
-        let catalog = read_changed(trial.target, site, work, &mut known, &scripts)?;
+        let catalog = read_changed(
+            trial.target,
+            site,
+            work,
+            &mut known,
+            &scripts,
+            sends_parameters(work, trial.literals),
+        )?;
         Some(templates(&scripts, &workload.symbols, catalog, &BTreeSet::new()))
     };
     changes(question, decision, trial, read_again)
