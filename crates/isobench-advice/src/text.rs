@@ -417,9 +417,9 @@ pub(crate) fn levels_then(set: &ChangeSet) -> String {
     }
 }
 
-/// The best of changes: the fewest, and of these those with the lowest levels.
+/// The best of changes: those with the lowest levels, and of these the fewest.
 pub fn best<'a>(changes: &[&'a ChangeSet]) -> Option<&'a ChangeSet> {
-    changes.iter().copied().min_by_key(|set| (set.changes.len(), set.allocation.range().1))
+    changes.iter().copied().min_by_key(|set| (set.allocation.range().1, set.changes.len()))
 }
 
 fn changes(text: &mut String, advice: &Advice, width: usize) {
