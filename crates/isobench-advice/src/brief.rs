@@ -234,10 +234,12 @@ fn recommended(advice: &Advice) -> Vec<String> {
     {
         sentences.push(format!("{} is enough for {}.", level.to_string().to_uppercase(), named(scripts)));
     }
-    let none = at(None);
-    let (wrong, unproved): (Vec<&str>, Vec<&str>) = none.into_iter().partition(|script| {
-        advice.transactions.iter().any(|one| one.script.ends_with(script) && one.status == Status::Unsafe)
-    });
+    let none = |is_wrong: bool| -> Vec<&str> {
+        let those = advice.transactions.iter().filter(|one| one.level.is_none());
+        let those = those.filter(|one| (one.status == Status::Unsafe) == is_wrong);
+        those.map(|one| &one.script[folder.len()..]).collect()
+    };
+    let (wrong, unproved) = (none(true), none(false));
     // The sentence on all of them stands before.
     if !wrong.is_empty() && advice.at_any_level.is_none() {
         sentences.push(format!("No level is enough for {}.", named(&wrong)));
