@@ -158,8 +158,6 @@ impl<'a> Text<'a> {
         self.params.get(number.checked_sub(1)?).copied()
     }
 
-    /// A range of tokens as the server is asked about it: with `$1`, `$2`, … in order, also in place of literals that
-    /// are a variable and nothing else. A value in quotes has the type that the server infers, as such a parameter has.
     /// The variables that stand outside of quotes in a part of the text.
     pub(crate) fn unquoted(&self, range: &Range<usize>) -> BTreeSet<Slot> {
         let slot = |token: &Placed| match &token.token.token {
@@ -172,6 +170,8 @@ impl<'a> Text<'a> {
         self.tokens[range.clone()].iter().filter_map(slot).collect()
     }
 
+    /// A range of tokens as the server is asked about it: with `$1`, `$2`, … in order, also in place of literals that
+    /// are a variable and nothing else. A value in quotes has the type that the server infers, as such a parameter has.
     pub(crate) fn asked(&self, range: &Range<usize>) -> AskedText {
         let bytes = self.bytes(range);
         let (mut text, mut parameters, mut at) = (String::new(), Vec::new(), bytes.start);

@@ -18,6 +18,8 @@ pub(crate) struct Compiled {
     pub(crate) branches: Vec<CompiledBranch>,
     /// The texts of constants.
     pub(crate) constants: Vec<String>,
+    /// The tables from which a row may go, or of which one may get another key.
+    losing: BTreeSet<usize>,
     /// What was struck, with the numbers of statements' names.
     struck: BTreeSet<([usize; 4], bool)>,
 }
@@ -124,7 +126,15 @@ impl Compiled {
         };
         let struck = struck.iter().filter_map(numbers);
         let struck = struck.collect();
-        Compiled { branches, constants, struck }
+        let operations = branches.iter().flat_map(|branch| &branch.operations);
+        let losing = operations.filter(|operation| operation.removes()).map(|operation| operation.table);
+        let losing = losing.collect();
+        Compiled { branches, constants, losing, struck }
+    }
+
+    /// True if a transaction may take away a row, or the key of one, from the table of an operation.
+    pub(crate) fn loses_rows(&self, operation: &CompiledOperation) -> bool {
+        self.losing.contains(&operation.table)
     }
 
     /// True if a split by these operations was struck: the read, what overwrites it, and by which
@@ -230,6 +240,11 @@ fn contains(columns: &Columns, name: &str) -> bool {
 }
 
 impl CompiledOperation {
+    /// True if it may take away a row, or its key.
+    fn removes(&self) -> bool {
+        matches!(self.kind, Kind::Delete | Kind::Update) && self.may_lock == Some(Strength::Update)
+    }
+
     pub(crate) fn is_on_table_of(&self, other: &CompiledOperation) -> bool {
         self.table == other.table
     }

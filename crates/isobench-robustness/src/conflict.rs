@@ -4,7 +4,7 @@
 //! row. Locks are of rows, and exclude only what certainly is the same row.
 
 use crate::compiled::{Compiled, CompiledBranch, CompiledOperation};
-use crate::model::{Kind, Strength};
+use crate::model::Kind;
 use crate::unification::{Instance, Transaction, Unification};
 
 /// A part of a transaction that ran before another one runs as a whole.
@@ -76,13 +76,7 @@ pub(crate) fn bars(
 /// did something else with it: if it only waited for an insertion, it goes on where the row was deleted again, by
 /// that transaction or by one that ran after it.
 fn stays(compiled: &Compiled, before: Before, own: &CompiledOperation) -> bool {
-    let removes = |later: &CompiledOperation| {
-        own.is_on_table_of(later)
-            && matches!(later.kind, Kind::Delete | Kind::Update)
-            && later.may_lock == Some(Strength::Update)
-    };
-    let mut operations = compiled.branches.iter().flat_map(|branch| &branch.operations);
-    matches!(before, Before::Operation(_)) || !operations.any(removes)
+    matches!(before, Before::Operation(_)) || !compiled.loses_rows(own)
 }
 
 /// True if a transaction can't run as a whole within another one that is split.

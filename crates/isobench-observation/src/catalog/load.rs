@@ -15,6 +15,7 @@ use super::relation::{
 };
 use super::trigger::Body;
 use super::{Catalog, FunctionFacts, RelationId};
+use crate::statement::name_in_sql;
 
 type Rows = Vec<Vec<Option<String>>>;
 
@@ -307,8 +308,8 @@ fn note_fresh<E>(
     let readable: Vec<_> = sequences.iter().filter(readable).take(MOST_SEQUENCES).copied().collect();
     let of = |(number, (id, column, sequence)): (usize, &(RelationId, usize, u32))| {
         let relation = &catalog.relations[*id];
-        let (schema, table) = (quoted(&relation.schema), quoted(&relation.name));
-        let column = quoted(&relation.columns[*column].name);
+        let (schema, table) = (name_in_sql(&relation.schema), name_in_sql(&relation.name));
+        let column = name_in_sql(&relation.columns[*column].name);
         format!(
             "SELECT {number}, coalesce(pg_catalog.max({column}) <= CASE WHEN \
              pg_catalog.has_sequence_privilege({sequence}::oid, 'USAGE, SELECT') \
@@ -329,11 +330,6 @@ fn note_fresh<E>(
             catalog.relations[*id].columns[*column].fresh = true;
         }
     }
-}
-
-/// A name in quotes.
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 /// The first index of each table is the best.

@@ -274,9 +274,9 @@ fn in_json(tried: &[Tried], several: bool) -> Outcome<String> {
         Ok(found)
     };
     let mut all = tried.iter().map(one).collect::<Outcome<Vec<serde_json::Value>>>()?;
-    let mut found = match all.pop().filter(|_| !several) {
-        Some(only) => only,
-        None => serde_json::json!({"pairs": tried.iter().map(one).collect::<Outcome<Vec<_>>>()?}),
+    let mut found = match all.pop() {
+        Some(only) if !several => only,
+        last => serde_json::json!({"pairs": all.into_iter().chain(last).collect::<Vec<_>>()}),
     };
     found["format"] = serde_json::json!(FORMAT);
     Ok(format!("{found:#}\n"))
