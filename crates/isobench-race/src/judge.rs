@@ -43,7 +43,8 @@ pub(crate) trait Performer {
     /// longest time.
     fn settle_longer(&mut self, pause: Duration) -> bool;
 
-    /// What was learnt of commands: their longest pauses, and whether all sessions are their processes'.
+    /// What was learnt of commands: their longest pauses, their statements, and whether all sessions are their
+    /// processes'.
     fn learn(&mut self, outcome: &Outcome);
 
     /// Lets the clock go on to the next second, so that times of both runs differ.
@@ -97,6 +98,7 @@ fn warm(schedule: &Schedule, performer: &mut dyn Performer) -> Result<Outcome, R
         }
         first = performer.run_first(schedule)?;
     }
+    performer.learn(&first);
     let mut last = first;
     for _ in 1..WARMING {
         if last.steps.is_empty() && last.changes.is_empty() {

@@ -205,6 +205,8 @@ pub fn race(
                         serving: None,
                         settle,
                         rest: REST,
+                        statements: BTreeMap::new(),
+                        works_late: false,
                         learnt: None,
                     };
                     let tried = theatre.open(&mut ground, &mut report);
@@ -234,6 +236,9 @@ struct Theatre<'a> {
     settle: Duration,
     /// The time for which more is waited for after the next first run; zero once that is known.
     rest: Duration,
+    /// The most statements of commands in serial orders, and whether some come after the answer.
+    statements: BTreeMap<usize, usize>,
+    works_late: bool,
     /// What is known from the first level.
     learnt: Option<Learnt>,
 }
@@ -344,6 +349,8 @@ impl Theatre<'_> {
             patience: PATIENCE,
             settle: self.settle,
             pauses: BTreeMap::new(),
+            statements: self.statements.clone(),
+            works_late: self.works_late,
             at_once: false,
             conditions: &self.settings.conditions,
         };
@@ -353,6 +360,7 @@ impl Theatre<'_> {
         let longest = judge.serial.iter().map(|(_, outcome)| outcome.took).max().unwrap_or_default();
         company.stage.patience = PATIENCE.max(longest * 5);
         (self.settle, self.rest) = (company.stage.settle, Duration::ZERO);
+        (self.statements, self.works_late) = (company.stage.statements.clone(), company.stage.works_late);
         let commands = self.settings.commands.len();
         let statements = alone(&judge, commands).iter().map(Vec::len).collect::<Vec<_>>();
         let described = |(number, (statements, text)): (usize, (&usize, &String))| CommandReport {
@@ -360,6 +368,12 @@ impl Theatre<'_> {
             command: text.clone(),
             statements: *statements,
         };
+        for (command, _) in statements.iter().enumerate().filter(|(_, statements)| **statements == 0) {
+            self.gate.note(format!(
+                "command {} sends no statement: look whether it reaches the application, and works through isobench",
+                schedule::name(command)
+            ));
+        }
         if report.commands.is_empty() {
             let all = statements.iter().zip(&self.settings.commands).enumerate();
             report.commands = all.map(described).collect();
@@ -378,6 +392,7 @@ impl Theatre<'_> {
         let mut found = LevelReport {
             level: level.name().to_owned(),
             own,
+            silent: statements.contains(&0),
             serial_seconds: began.elapsed().as_secs_f64(),
             ..LevelReport::default()
         };
@@ -450,6 +465,7 @@ impl Performer for Company<'_, '_> {
     }
 
     fn settle_longer(&mut self, pause: Duration) -> bool {
+        self.stage.works_late = true;
         // The pause isn't the same each time.
         let longer = (self.stage.settle * 2).max(pause * 2).min(LONGEST_SETTLE);
         std::mem::replace(&mut self.stage.settle, longer) < longer
@@ -459,6 +475,12 @@ impl Performer for Company<'_, '_> {
         for (command, pause) in &outcome.pauses {
             let known = self.stage.pauses.entry(*command).or_default();
             *known = (*known).max(*pause);
+        }
+        for step in &outcome.steps {
+            self.stage.statements.entry(step.command).or_default();
+        }
+        for (command, most) in &mut self.stage.statements {
+            *most = (*most).max(outcome.steps.iter().filter(|step| step.command == *command).count());
         }
         let all = outcome.steps.iter().all(|step| step.by_process);
         self.by_process = Some(self.by_process.unwrap_or(true) && all);

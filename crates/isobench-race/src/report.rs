@@ -47,6 +47,8 @@ pub struct LevelReport {
     pub own: bool,
     /// Levels that the application asked for itself, which stay.
     pub asked: Vec<String>,
+    /// A command sends no statement, so nothing is known of it.
+    pub silent: bool,
     /// The number of schedules with one switch.
     pub planned: usize,
     /// The number of those that were tried.
@@ -81,10 +83,10 @@ impl LevelReport {
         !self.races() && self.findings.iter().any(|finding| finding.verdict.is_race())
     }
 
-    /// True if there were schedules, and none says whether the commands race.
+    /// True if a command sends no statement, or there were schedules, and none says whether the commands race.
     pub fn is_inconclusive(&self) -> bool {
         let conclusive = self.verdicts.iter().any(|count| count.verdict.is_conclusive());
-        self.planned > 0 && !conclusive
+        self.silent || (self.planned > 0 && !conclusive)
     }
 }
 

@@ -35,6 +35,9 @@ const LEAST_STUCK: Duration = Duration::from_secs(2);
 /// files or the like lets them wait for each other.
 const LEAST_STUCK_ALONE: Duration = Duration::from_secs(5);
 
+/// The least silence while statements are missing that a command sends after its answer when it runs alone.
+const MISSING: Duration = Duration::from_secs(2);
+
 /// The time that a transaction may stay open after its command's end.
 const LEFT_OPEN: Duration = Duration::from_millis(500);
 
@@ -75,6 +78,10 @@ pub(crate) struct Stage<'a> {
     pub(crate) settle: Duration,
     /// The longest pauses of commands.
     pub(crate) pauses: BTreeMap<usize, Duration>,
+    /// The most statements of commands in serial orders.
+    pub(crate) statements: BTreeMap<usize, usize>,
+    /// Some of these come after the command's answer.
+    pub(crate) works_late: bool,
     /// Every session belongs to a process of a command, so all are started at once.
     pub(crate) at_once: bool,
     pub(crate) conditions: &'a [(String, String)],
@@ -358,6 +365,16 @@ impl Run<'_, '_> {
         }
     }
 
+    /// The silence after which nothing more comes of a command.
+    fn settle(&self, state: &State, command: usize) -> Duration {
+        let wanted = self.stage.statements.get(&command).filter(|_| self.stage.works_late);
+        let sent = || state.steps.iter().filter(|step| step.command == command).count();
+        match wanted {
+            Some(wanted) if sent() < *wanted => self.stage.settle.max(MISSING),
+            _ => self.stage.settle,
+        }
+    }
+
     /// What ends the turn, as far as that is known without the server.
     fn end_of(
         &self,
@@ -370,7 +387,7 @@ impl Run<'_, '_> {
         let (exited, silent) = (actor.exited, actor.last.elapsed());
         let holds = state.holds(command);
         let open = state.of(command).any(crate::gate::Seat::is_open);
-        if exited && !holds && silent > self.stage.settle && (!open || silent > LEFT_OPEN) {
+        if exited && !holds && silent > self.settle(state, command) && (!open || silent > LEFT_OPEN) {
             state.actors[command].finished = true;
             return Some(End::Finished);
         }

@@ -60,7 +60,7 @@ const BEST: Rank = (false, 0);
 const MOST_ATTEMPTS: usize = 40;
 
 /// The statements after which scripts alone keep to their share of the budget, and that share's divisor.
-const LEAST_STATEMENTS: u64 = 1000;
+pub(super) const LEAST_STATEMENTS: u64 = 1000;
 const SHARE_OF_BUDGET: u32 = 2;
 
 /// The most choices with which a program fails, or finds other rows, in the first state.

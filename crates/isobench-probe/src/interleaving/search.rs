@@ -19,10 +19,13 @@ use super::{TryError, Trying};
 /// The most steps after which a transaction is split.
 const MOST_STEPS: usize = 40;
 
-/// The statements of scripts that are run even if they take longer than the budget, up to so many
-/// times the budget, so that a busy machine still finds what is found soonest on a quiet one.
+/// The statements of scripts that are run even if they take longer than the budget, so that a busy machine
+/// still finds what is found soonest on a quiet one.
 const LEAST_STATEMENTS: u64 = 3000;
+
+/// The longest time for these statements: so many times the budget, or this time if it is longer.
 const MOST_BUDGETS: u32 = 4;
+pub(super) const LONGEST_LEAST: Duration = Duration::from_secs(5);
 
 /// The ranks by which numbers of unusual ways come later in states that aren't the first one.
 const LESS_ESSENTIAL: usize = 3;
@@ -35,6 +38,11 @@ const AHEAD: i64 = 1000;
 
 /// The time until the clock shows another second.
 const NEXT_SECOND: Duration = Duration::from_millis(1100);
+
+/// The longest time for the least statements.
+fn longest(budget: Duration) -> Duration {
+    LONGEST_LEAST.max(MOST_BUDGETS * budget)
+}
 
 /// Something to try.
 struct Item {
@@ -182,10 +190,11 @@ impl<'a, 's> Search<'a, 's> {
     /// True if the budget is used up, or each of these levels is shown to be unsafe.
     fn is_over(&self, levels: &[usize]) -> bool {
         let mut levels = levels.iter().map(|number| &self.found.levels[*number]);
-        let budgets = if self.ready.stage.statements < LEAST_STATEMENTS { MOST_BUDGETS } else { 1 };
+        let budget = self.trying.budget;
+        let limit = if self.ready.stage.statements < LEAST_STATEMENTS { longest(budget) } else { budget };
         let given = self.trying.combinations.is_some();
         levels.all(|level| level.damage.is_some() || given && level.wrong_answer.is_some())
-            || self.began.elapsed() >= budgets * self.trying.budget
+            || self.began.elapsed() >= limit
     }
 
     /// Tries a cast at each of these levels that isn't known to be unsafe.
@@ -355,7 +364,7 @@ impl<'a, 's> Search<'a, 's> {
                 return Err(TryError::Stopped);
             }
             let performance = self.split(cast, after, number, &serial.masks)?;
-            if performance.over || self.began.elapsed() > MOST_BUDGETS * self.trying.budget {
+            if performance.over || self.began.elapsed() > longest(self.trying.budget) {
                 break;
             }
             let tried = &mut self.found.levels[number];

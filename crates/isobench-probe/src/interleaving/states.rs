@@ -4,7 +4,8 @@ use super::TryError;
 use super::casts::{combinations, most, moved};
 use super::ground::Delta;
 use super::program::{Choice, Number, Part, Program};
-use super::rehearsal::{Rehearsal, way};
+use super::rehearsal::{LEAST_STATEMENTS, Rehearsal, way};
+use super::search::LONGEST_LEAST;
 
 /// The most repetitions of a script while it is looked for a change of its way, with numbers that are
 /// equal or count up, and with the largest ones; and of a script that decides something and has taken the
@@ -77,9 +78,14 @@ impl Rehearsal<'_> {
         Ok(states)
     }
 
-    /// True if there is time left to look for states.
+    /// True if there is time left to look for states; for the first statements there is more of it.
     fn may_grow(&self) -> bool {
-        self.began.elapsed() < self.budget / 4
+        let time = if self.stage.statements < LEAST_STATEMENTS {
+            LONGEST_LEAST.max(self.budget)
+        } else {
+            self.budget
+        };
+        self.began.elapsed() < time / 4
     }
 
     /// The programs that decide something and have taken one way in what led to these states.

@@ -256,6 +256,13 @@ fn commands_that_cannot_be_tried_have_status_2() {
     let options = ["--levels", "rc"];
     let untouched = race(&scene, &database, &options, &["echo hello"]).expect(2);
     untouched.says(&["the commands sent no statement through isobench (each exit 0: hello)"]);
+    race(&scene, &database, &options, &["sh", "order.sh", "--and", "echo", "hello"])
+        .expect(2)
+        .says(&[
+            "command B sends no statement",
+            "no schedule at read committed says whether the commands race",
+        ])
+        .prints(&["nothing is known: a command sends no statement"]);
     let elsewhere = race(&scene, &database, &options, &["psql -d postgres -c 'CREATE TABLE t ()'"]).expect(2);
     elsewhere.says(&["a session for database \"postgres\" was refused"]);
     let random = "psql -qAt -c 'UPDATE item SET stock = (random() * 1000000)::int WHERE id = 1'";

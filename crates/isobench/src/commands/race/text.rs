@@ -110,6 +110,10 @@ fn answer(report: &Report) -> Vec<String> {
 
 /// A level without a race.
 fn clean(level: &LevelReport) -> String {
+    if level.silent {
+        return "nothing is known: a command sends no statement. Look whether it reaches the application."
+            .to_owned();
+    }
     if level.planned == 0 {
         return "there is no schedule to try: each command sends its statements at once.".to_owned();
     }

@@ -147,7 +147,11 @@ fn levels_about_which_nothing_is_known_are_marked() {
     assert!(text.contains("nothing is known") && text.contains("  ?  read committed"), "{text}");
     let mut none = level("read committed", Verdict::Serial, Vec::new());
     (none.planned, none.tried, none.verdicts) = (0, 0, Vec::new());
-    assert!(rendered(&report(vec![none]), 100).contains("there is no schedule to try"));
+    assert!(rendered(&report(vec![none.clone()]), 100).contains("there is no schedule to try"));
+    let silent = LevelReport { silent: true, ..none };
+    let text = rendered(&report(vec![silent]), 100);
+    assert!(text.contains("nothing is known: a command sends no statement"), "{text}");
+    assert!(text.contains("  ?  read committed"), "{text}");
     let mut some = level("read committed", Verdict::Serial, Vec::new());
     some.planned = 9;
     let text = rendered(&report(vec![some]), 100);
