@@ -148,6 +148,24 @@ pub struct Measured {
     pub candidates: Vec<Candidate>,
     /// The names of the others.
     pub unmeasured: Vec<String>,
+    /// The scripts that weren't measured with the others, because they fail.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A script that wasn't measured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LeftOut {
+    /// Its name.
+    pub script: String,
+    /// How it fails.
+    pub why: String,
+}
+
+impl Measured {
+    /// A sentence for each script that was left out.
+    pub(crate) fn without(&self) -> impl Iterator<Item = String> {
+        self.left_out.iter().map(|one| format!("Measured without {}: {}", one.script, one.why))
+    }
 }
 
 /// A row of the measurement.

@@ -141,6 +141,9 @@ pub fn prices(advice: &Advice, width: usize) -> String {
     for name in &measured.unmeasured {
         indented(&mut text, &format!("  not measured: {name}"), width);
     }
+    for sentence in measured.without() {
+        indented(&mut text, &format!("  {sentence}"), width);
+    }
     text.push('\n');
     text
 }
@@ -542,6 +545,10 @@ mod tests {
                 control,
             ],
             unmeasured: vec!["serializable".to_owned()],
+            left_out: vec![crate::LeftOut {
+                script: "once.sql".to_owned(),
+                why: "ERROR: duplicate key".to_owned(),
+            }],
         });
         let text = prices(&advice, 80);
         let rows: Vec<&str> = text.lines().collect();
@@ -554,6 +561,7 @@ mod tests {
                 "    with the change              0.75 (0.65–0.85)  25.0 %  0 anomalies",
                 "    lowered: leave: rr; else rc  0.90 (0.80–1.00)  25.0 %  0 anomalies",
                 "    not measured: serializable",
+                "    Measured without once.sql: ERROR: duplicate key",
                 "",
             ]
         );

@@ -127,8 +127,8 @@ impl ChangeSet {
     }
 }
 
-/// Levels as an allocation: the lowest is that of all scripts that aren't named.
-pub(crate) fn allocation(levels: &[(&str, Level)]) -> Allocation {
+/// The levels of scripts as an allocation: the lowest one is that of all scripts that it doesn't name.
+pub fn allocation(levels: &[(&str, Level)]) -> Allocation {
     let rest = levels.iter().map(|(_, level)| *level).min().unwrap_or(Level::ReadCommitted);
     let own = levels.iter().filter(|(_, level)| *level != rest);
     let scripts = own.map(|(script, level)| ((*script).to_owned(), Mode::of(*level))).collect();

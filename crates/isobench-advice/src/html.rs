@@ -171,6 +171,7 @@ fn prices(advice: &Advice, measured: &Measured) -> Markup {
     let table = table(&caption, &Table::new(columns, rows));
     html! {
         (table)
+        @for sentence in measured.without() { p { (sentence) "." } }
         @if let Some(sentence) = agreed(advice) { p { (sentence) } }
     }
 }
@@ -344,6 +345,7 @@ mod tests {
             dependencies: 1,
             candidates: Vec::new(),
             unmeasured,
+            left_out: Vec::new(),
         });
         let said = "INCOMPLETE: the server is gone. This is what was found until then.";
         let (text, page) = (crate::text::details(&advice, 120), page(&advice));

@@ -45,8 +45,10 @@ mod twice;
 mod unique_index;
 mod untried;
 
-pub use advice::{Advice, Candidate, FORMAT, Measured, Status, Transaction, UnknownStatement, Unshown};
-pub use change_set::{ChangeSet, Changed};
+pub use advice::{
+    Advice, Candidate, FORMAT, LeftOut, Measured, Status, Transaction, UnknownStatement, Unshown,
+};
+pub use change_set::{ChangeSet, Changed, allocation};
 pub use decision::{Decision, Execute, MOST_EXECUTED, Possible, Question};
 pub use file::{AdviceFile, FileError, LEVELS_START, Mismatch};
 pub use html::page;

@@ -126,6 +126,7 @@ mod tests {
             dependencies,
             candidates: Vec::new(),
             unmeasured: Vec::new(),
+            left_out: Vec::new(),
         });
         advice
     }

@@ -374,6 +374,9 @@ fn prices(text: &mut String, measured: &Measured, width: usize) {
     for name in &measured.unmeasured {
         let _ = writeln!(text, "{:<16}  {:>9}  {:>9}  {name}", "–", "–", "–");
     }
+    for sentence in measured.without() {
+        paragraph(text, &(sentence + "."), width);
+    }
 }
 
 /// Why the answer isn't all that was to be found, if so.

@@ -381,6 +381,15 @@ impl Sources {
         Sources::parse(scripts, self.checked.clone())
     }
 
+    /// Only the scripts of these names.
+    ///
+    /// # Errors
+    /// None is left.
+    pub fn among(&self, names: &[String]) -> Outcome<Sources> {
+        let wanted = |source: &&Source| names.contains(&source.name);
+        Sources::parse(self.scripts.iter().filter(wanted).cloned().collect(), self.checked.clone())
+    }
+
     /// The parsed scripts with their weights.
     pub fn mix(&self) -> &Mix {
         &self.mix

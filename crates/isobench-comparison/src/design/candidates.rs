@@ -37,6 +37,16 @@ impl Rows {
 }
 
 impl Design {
+    /// Measures only the scripts of these names. The plan has one work.
+    ///
+    /// # Errors
+    /// None is left.
+    pub fn measure_scripts(&mut self, names: &[String]) -> Outcome {
+        self.works.truncate(1);
+        self.works[0] = self.works[0].with_sources(self.works[0].sources.among(names)?);
+        Ok(())
+    }
+
     /// Measures these rows, in place of the levels and allocations of the plan. The plan has one work.
     ///
     /// # Errors

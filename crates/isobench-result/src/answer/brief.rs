@@ -144,11 +144,14 @@ pub fn to_use(best: &[&Candidate<'_>]) -> String {
     format!("Use {}{}.", names.join(" or "), retrying(best))
 }
 
-/// "READ COMMITTED is enough here."
-pub fn enough_here(best: &Candidate<'_>) -> String {
+/// "READ COMMITTED is enough here.", if that is proved.
+pub fn enough_here(best: &Candidate<'_>, evidence: &Evidence<'_>) -> String {
     let retrying = retrying(&[best]);
     let retry = retrying.strip_prefix(", and retry").map_or_else(String::new, |on| format!(" Retry{on}."));
-    format!("{} is enough here.{retry}", named(best))
+    if evidence.proves(best) {
+        return format!("{} is enough here.{retry}", named(best));
+    }
+    format!("{} was right in all tests here; isobench advise proves levels.{retry}", named(best))
 }
 
 /// The name of a candidate, a level as SQL writes it.

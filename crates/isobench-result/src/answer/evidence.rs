@@ -10,6 +10,7 @@ use crate::document::{
 };
 use crate::factor::{FactorId, strategies_vary, varying};
 use crate::rounds::choices;
+use crate::summarise::is_of;
 use crate::words::distinct;
 
 /// One level, with one strategy, among which an application may choose.
@@ -70,6 +71,15 @@ impl<'a> Evidence<'a> {
             safety: SafetyEvidence::of(cell),
         });
         Evidence { document, candidates: candidates.collect() }
+    }
+
+    /// True if the scripts are proved to be safe together at a candidate's level.
+    pub fn proves(&self, candidate: &Candidate<'_>) -> bool {
+        let level = candidate.cell.level.asked().and_then(|asked| asked.level());
+        let observations = self.document.observations.iter();
+        observations
+            .filter(|observation| is_of(observation, candidate.cell))
+            .any(|observation| level.is_some_and(|level| observation.proved.contains(&level)))
     }
 
     /// The candidates without damage that can be recommended, and which committed anything.

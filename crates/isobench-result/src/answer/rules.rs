@@ -308,9 +308,9 @@ fn abridged(clauses: &[String], separator: &str, one: &str, many: &str) -> Strin
 fn enough<'a>(evidence: &Evidence<'a>) -> Option<Decision<'a>> {
     let choice = choose(evidence).filter(|choice| choice.by == By::Enough && !evidence.has_damage())?;
     let best = choice.best[0];
-    let mut sentences =
-        vec![format!("{} is enough here: {}.", capital(&best.name), nothing_found(best, evidence))];
-    let lead = vec![enough_here(best)];
+    let is = if evidence.proves(best) { "is enough here" } else { "was right in all tests here" };
+    let mut sentences = vec![format!("{} {is}: {}.", capital(&best.name), nothing_found(best, evidence))];
+    let lead = vec![enough_here(best, evidence)];
     let stronger: Vec<_> = stronger(evidence, best).collect();
     let said: Vec<String> = stronger
         .iter()

@@ -1,7 +1,8 @@
 //! The answer: the rules of the recommendation, each with an example; and that no answer
 //! contradicts its table.
 
-use isobench_result::{Answer, Cell, Document, answer, recommended, summarise};
+use isobench_isolation::Level;
+use isobench_result::{Answer, Cell, Document, Observation, answer, recommended, summarise};
 
 use crate::examples::{self, example};
 
@@ -83,7 +84,7 @@ const KINDS: [(&str, &str, Option<&str>, &[&str]); 20] = [
         "enough",
         Some("read committed"),
         &[
-            "Read committed is enough here: no anomaly found in 6,300 transactions.",
+            "Read committed was right in all tests here: no anomaly found in 6,300 transactions.",
             "The stronger levels prevented nothing more here: repeatable read shows no measurable difference to read \
              committed (−18 % to +21 %)",
             "More rounds are needed to settle the cost; --resolve 10% takes about",
@@ -94,7 +95,7 @@ const KINDS: [(&str, &str, Option<&str>, &[&str]); 20] = [
         "enough",
         Some("read committed"),
         &[
-            "Read committed is enough here: no anomaly found in 6,300 transactions. The stronger levels prevented \
+            "Read committed was right in all tests here: no anomaly found in 6,300 transactions. The stronger levels prevented \
              nothing more here: repeatable read costs 51 % (49 to 53 %) against read committed and retried 66 % of \
              its attempts; serializable costs 59 % against read committed and retried 71 % of its attempts.",
         ],
@@ -267,6 +268,23 @@ fn conditions_alone_tell_levels_apart_where_one_is_violated() {
     assert!(found.contains("Read committed left the tables wrong: \"sums agree\" didn't hold"), "{found}");
 }
 
+/// Tests that found nothing prove nothing.
+#[test]
+fn a_level_is_called_enough_only_if_it_is_proved() {
+    let said = |proved: &[Level]| {
+        let mut document = example("safe");
+        let workload = document.cells[0].workload.clone();
+        let proved = proved.to_vec();
+        document.observations = vec![Observation { workload, proved, ..Observation::default() }];
+        summarise(&mut document);
+        answer(&document).text()
+    };
+    let proved = said(&[Level::ReadCommitted, Level::Serializable]);
+    assert!(proved.starts_with("Read committed is enough here: no anomaly found"), "{proved}");
+    let tested = said(&[Level::Serializable]);
+    assert!(tested.starts_with("Read committed was right in all tests here: no anomaly found"), "{tested}");
+}
+
 /// An answer for each combination of the other factors.
 #[test]
 fn combinations_are_answered_each_for_itself() {
@@ -284,7 +302,7 @@ fn combinations_are_answered_each_for_itself() {
     let found = answer(&twice(&safe, &checked));
     assert_eq!(found.text(), "Which level to use differs between the 2 combinations.");
     let said = reasons(&found).join("\n");
-    assert!(said.contains("8 clients: Read committed is enough here"), "{said}");
+    assert!(said.contains("8 clients: Read committed was right in all tests here"), "{said}");
     assert!(said.contains("64 clients: Use serializable"), "{said}");
     let found = answer(&example("many-factors"));
     assert_eq!(found.text(), "No level is recommended in any of the 4 combinations.");

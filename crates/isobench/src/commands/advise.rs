@@ -5,6 +5,7 @@
 //! (`isobench_observation`), and the measurement (`isobench_comparison`).
 
 mod changes;
+mod prices;
 mod trial;
 mod twice;
 
@@ -14,42 +15,32 @@ use std::path::Path;
 use std::time::Duration;
 
 use isobench_advice::{
-    Advice, AdviceFile, Candidate as Row, ChangeSet, Decision, Executed, MOST_EXECUTED, Measured, Question,
-    ScriptText, best, brief, details, frameworks, page,
+    Advice, AdviceFile, ChangeSet, Decision, Executed, MOST_EXECUTED, Question, ScriptText, brief, details,
+    frameworks, page,
 };
 use isobench_comparison::{
-    Candidate, Conditions, Design, Failure, Followers, Judging, Outcome, Resolved, Site, Sources,
-    Surroundings, Target, Work, catalog, compare as measure, read_statements, refusal, require_relations,
+    Conditions, Design, Failure, Outcome, Resolved, Site, Sources, Target, Work, catalog, read_statements,
+    refusal, require_relations,
 };
 use isobench_database::{Database, InitOptions};
 use isobench_isolation::history::Mode;
 use isobench_isolation::{Allocation, Level};
 use isobench_observation::{Catalog, Templates, templates};
-use isobench_pgwire::SqlState;
 use isobench_plan::{Plan, Size};
-use isobench_result::numbers::counted;
-use isobench_result::words::distinct;
-use isobench_result::{Cell, Document, between, summarise};
 use isobench_runner::{Control, Urgency};
 use isobench_script::{Script, Sql};
 
 use changes::changes;
+use prices::Prices;
 use trial::{Trial, levels, named};
 use twice::twice;
 
 use crate::commands::scripts;
 use crate::destination::{Kind, check_file};
-use crate::display::Display;
 use crate::interrupt;
-use crate::options::{AdviseOptions, command};
+use crate::options::AdviseOptions;
 use crate::output::{self, is_stream, say};
 use crate::servers::{Stage, Wanted, stage};
-
-/// The most rows that are measured, without those of `--controls`.
-const MOST_MEASURED: usize = 4;
-
-/// The most rows in which one transaction has a lower level than it needs.
-const MOST_CONTROLS: usize = 3;
 
 /// The most scripts whose schedules are executed as theory names them; more are tried with themselves.
 const MOST_SCRIPTS: usize = 12;
@@ -241,12 +232,12 @@ fn carry_out(
     let measured = if options.no_measure || !whole {
         tried
     } else {
-        measured(options, &mut advice, &found, design, &work, targets, control).map_err(|failure| {
-            match failure {
-                // The answer is there; only its prices are missing.
-                Failure::Setup(why) => Failure::Incomplete(format!("the measurement is incomplete: {why}")),
-                other => other,
-            }
+        let failing = trial.refused.borrow().clone();
+        let prices = Prices { options, found: &found, work: &work, targets, control };
+        prices.measure(&mut advice, design, &failing).map_err(|failure| match failure {
+            // The answer is there; only its prices are missing.
+            Failure::Setup(why) => Failure::Incomplete(format!("the measurement is incomplete: {why}")),
+            other => other,
         })
     };
     advice.incomplete = measured.as_ref().err().map(Failure::to_string);
@@ -383,135 +374,4 @@ fn check(options: &AdviseOptions, file: &AdviceFile, found: &Templates, trial: &
     };
     output::print(&isobench_advice::broken(found, &broken))?;
     Err(not_enough())
-}
-
-/// Measures the candidates, and notes their prices.
-fn measured(
-    options: &AdviseOptions,
-    advice: &mut Advice,
-    found: &Templates,
-    design: &mut Design,
-    work: &Work,
-    targets: &[Target],
-    control: &Control,
-) -> Outcome {
-    let plain = |allocation: Allocation| Candidate { allocation, changed: None };
-    let judged = design.is_recorded(&targets[0].database);
-    let mut rows = vec![Allocation::uniform(Level::ReadCommitted), advice.allocation()];
-    rows.push(Allocation::uniform(Level::Serializable));
-    // All rows are measured on the same tables.
-    let held = advice.changes.iter().filter(|set| set.is_proposed() && set.setup.is_none());
-    let mut candidates = Vec::new();
-    if let Some(set) = best(&held.collect::<Vec<_>>()) {
-        let sources = work.sources.with_texts(set.scripts.iter().map(|script| script.text.clone()))?;
-        candidates.push(Candidate {
-            allocation: set.allocation.clone(),
-            changed: Some((set.name.clone(), sources)),
-        });
-    }
-    rows.extend(advice.passed());
-    let rows = distinct(rows);
-    candidates.extend(rows.into_iter().take(MOST_MEASURED - candidates.len()).map(plain));
-    let controls = if options.controls { advice.controls(MOST_CONTROLS) } else { Vec::new() };
-    // Only histories show what goes wrong there.
-    if judged {
-        candidates.extend(controls.iter().cloned().map(plain));
-    }
-    design.measure(candidates)?;
-    let judging = judged.then_some(Judging { between: true, ..Judging::default() });
-    let around = Surroundings {
-        targets,
-        judging: judging.as_ref(),
-        machines: None,
-        control,
-        say: &say,
-        save: &|_| Ok(()),
-        command: command(),
-    };
-    let mut display = Display::new(false);
-    let outcome = measure(design, around, &mut Followers(vec![&mut display]));
-    drop(display);
-    let (mut document, _) = outcome?;
-    summarise(&mut document);
-    note(advice, found, &controls, &document);
-    match &document.incomplete_reason {
-        Some(reason) => Err(Failure::Incomplete(format!("the measurement is incomplete: {reason}"))),
-        None => Ok(()),
-    }
-}
-
-/// The attempts of a cell that ended in a deadlock.
-fn deadlocks(cell: &Cell) -> u64 {
-    let conflicts = cell.rounds.iter().flat_map(|round| &round.conflicts);
-    let deadlock = SqlState::DEADLOCK_DETECTED;
-    conflicts.filter(|conflict| conflict.sqlstate == deadlock.as_str()).map(|conflict| conflict.count).sum()
-}
-
-/// Notes the prices, and takes back what the histories contradict.
-fn note(advice: &mut Advice, found: &Templates, controls: &[Allocation], document: &Document) {
-    let Some(first) = document.cells.first() else { return };
-    let others = document.cells.len() - 1;
-    let row = |cell: &Cell| {
-        let ratio = between(document, cell, first, others);
-        let changes = cell.strategy.clone().filter(|name| advice.changes.iter().any(|set| set.name == *name));
-        let allocation = cell.level.allocation.clone();
-        let allocation =
-            allocation.unwrap_or(Allocation::uniform(cell.level.requested.unwrap_or(Level::ReadCommitted)));
-        Row {
-            name: changes.iter().cloned().chain([cell.level.name()]).collect::<Vec<_>>().join(", "),
-            control: changes.is_none() && allocation.level().is_none() && controls.contains(&allocation),
-            allocation,
-            changes,
-            tps: cell.summary.tps.mean,
-            ratio: ratio.as_ref().map(|ratio| ratio.mean),
-            low: ratio.as_ref().and_then(|ratio| ratio.low),
-            high: ratio.as_ref().and_then(|ratio| ratio.high),
-            conflicts: cell.summary.conflict_ratio,
-            deadlocks: deadlocks(cell),
-            anomalies: cell.summary.verdict.as_ref().map(|verdict| verdict.anomalies),
-        }
-    };
-    let mut candidates: Vec<Row> = document.cells.iter().map(row).collect();
-    let own = advice.allocation();
-    let wrong_at = |allocation: &Allocation| {
-        let of = |(_, row): &(&Cell, &Row)| row.changes.is_none() && row.allocation == *allocation;
-        let (cell, row) = document.cells.iter().zip(&candidates).find(of)?;
-        let wrong = row.anomalies.filter(|count| *count > 0 && allocation.range().1 < Level::Serializable)?;
-        let committed = cell.summary.verdict.as_ref().map_or(0, |verdict| verdict.committed);
-        Some(format!("{wrong} of {} had an anomaly", counted(committed, "transaction")))
-    };
-    if let Some(passed) = advice.passed() {
-        let of = |(_, row): &(&Cell, &Row)| row.changes.is_none() && row.allocation == passed;
-        let verdict = document.cells.iter().zip(&candidates).find(of).and_then(|(cell, row)| {
-            row.anomalies?;
-            cell.summary.verdict.as_ref()
-        });
-        match (wrong_at(&passed), verdict) {
-            (Some(seen), _) => advice.note_passed(Err(&seen)),
-            (None, Some(verdict)) => advice.note_passed(Ok(verdict.committed)),
-            (None, None) => {}
-        }
-    }
-    // A change with which something went wrong is none.
-    let harmed = candidates.iter().filter(|row| row.anomalies.is_some_and(|count| count > 0));
-    let harmed: Vec<String> = harmed.filter_map(|row| row.changes.clone()).collect();
-    advice.changes.retain(|set| !harmed.contains(&set.name));
-    if let Some(seen) = wrong_at(&own) {
-        advice.contradict(&seen);
-    }
-    // The other rows' scripts aren't those that were read.
-    let unchanged = document.cells.iter().zip(&candidates).filter(|(_, row)| row.changes.is_none());
-    let verdicts = unchanged.flat_map(|(cell, _)| &cell.rounds).filter_map(|round| round.verdict.as_ref());
-    let dependencies = advice.compare_with(found, verdicts.flat_map(|verdict| &verdict.between));
-    let mut rounds = document.cells.iter().map(|cell| cell.summary.rounds);
-    let mut unmeasured = Vec::new();
-    candidates.retain(|row| {
-        let measured = rounds.next().is_some_and(|rounds| rounds > 0) || row.anomalies > Some(0);
-        if !measured {
-            unmeasured.push(row.name.clone());
-        }
-        measured
-    });
-    let any = dependencies > 0 || !candidates.is_empty();
-    advice.measured = any.then(|| Measured { to: first.level.name(), dependencies, candidates, unmeasured });
 }

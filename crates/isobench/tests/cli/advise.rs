@@ -462,6 +462,33 @@ fn counted_rows_are_locked_and_tried() {
     ]);
 }
 
+/// The others are measured without it.
+#[test]
+fn a_script_that_fails_is_left_out_of_the_prices_by_name() {
+    let Some(s) = Scene::with_server("a_script_that_fails_is_left_out_of_the_prices_by_name") else { return };
+    s.write(
+        "setup.sql",
+        "CREATE TABLE acc (id int PRIMARY KEY, bal int NOT NULL);\nINSERT INTO acc SELECT g, 100 FROM generate_series(1, 9) g;\n",
+    );
+    s.write(
+        "add.sql",
+        "BEGIN;\nSELECT bal AS b FROM acc WHERE id = 1 \\gset\nUPDATE acc SET bal = :b + 1 WHERE id = 1;\nCOMMIT;\n",
+    );
+    // Its data are used up after the first time.
+    s.write("once.sql", "INSERT INTO acc VALUES (1000, 1);\n");
+    s.write("zero.sql", "SELECT 1 / 0;\n");
+    let line = "advise -f add.sql -f once.sql -f zero.sql --setup setup.sql --try 2 --rounds 2 --time 0.3 --json out.json";
+    s.run(&words(line)).expect(0).prints(&[
+        "all serializable",
+        "Measured without zero.sql: it failed each time: line 1: 22012: division by zero",
+        "Measured without once.sql: ERROR: duplicate key value violates unique constraint",
+    ]);
+    let advice: Value = serde_json::from_str(&s.read("out.json")).expect("JSON");
+    let left_out = advice["measured"]["left_out"].as_array().expect("scripts");
+    assert_eq!(left_out.iter().map(|one| &one["script"]).collect::<Vec<_>>(), ["zero.sql", "once.sql"]);
+    assert_eq!(advice["measured"]["candidates"].as_array().map(Vec::len), Some(4), "{advice:#}");
+}
+
 /// What was found before is reported, and no file of levels is written.
 #[test]
 fn an_interrupted_search_reports_what_it_has() {
