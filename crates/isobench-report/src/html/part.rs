@@ -35,7 +35,7 @@ pub fn table(caption: &str, table: &Table) -> Markup {
     let cards = room::has_cards(table.columns.len(), rows.len());
     let label = |index: usize| column(index).filter(|_| cards).map(Heading::name);
     let markup = html! {
-        table class=(if cards { fit(table.columns.len()) } else { "fit" }) {
+        table class=(fit(if cards { table.columns.len() } else { 0 })) {
             caption { (caption) }
             thead {
                 tr {
@@ -65,16 +65,28 @@ pub fn table(caption: &str, table: &Table) -> Markup {
     scrolling(caption, &markup)
 }
 
+/// The classes of tables that become narrow: the most columns, and the width in rem up to which the columns don't
+/// fit beside each other. Tables of two columns always fit.
+const NARROW: [(&str, usize, u32); 5] =
+    [("few", 4, 30), ("some", 6, 46), ("many", 9, 60), ("most", 12, 68), ("all", usize::MAX, 82)];
+
+/// The columns that always fit.
+const ALWAYS_FIT: usize = 2;
+
 /// The class that says from what width on so many columns stand beside each other.
-pub fn fit(columns: usize) -> &'static str {
-    match columns {
-        0..=2 => "fit",
-        3 | 4 => "fit few",
-        5 | 6 => "fit some",
-        7..=9 => "fit many",
-        10..=12 => "fit most",
-        _ => "fit all",
-    }
+pub fn fit(columns: usize) -> String {
+    let class = NARROW.iter().find(|(_, most, _)| columns > ALWAYS_FIT && columns <= *most);
+    class.map_or_else(|| "fit".to_owned(), |(name, ..)| format!("fit {name}"))
+}
+
+/// The style of tables that are wider than their place: a row is a card. In `narrow.css`, NAME stands for the class.
+pub fn narrow() -> String {
+    let rules = include_str!("narrow.css");
+    let of_class = |(name, _, width): &(&str, usize, u32)| {
+        let rules = rules.replace(".NAME", &format!(".{name}"));
+        format!("@media screen {{ @container (max-width: {width}rem) {{\n{rules}}} }}\n")
+    };
+    NARROW.iter().map(of_class).collect()
 }
 
 /// The class of an entry: right-aligned or not, grave or not.

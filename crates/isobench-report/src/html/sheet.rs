@@ -4,7 +4,7 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::part::pairs;
+use super::part::{narrow, pairs};
 use super::{FIGURES_STYLE, SCRIPT, STYLE, policy};
 
 /// A part of a page: its anchor, its heading, its content.
@@ -34,7 +34,7 @@ pub fn sheet(title: &str, facts: &[(String, String)], parts: &[Part], last: &str
                 meta name="color-scheme" content="light dark";
                 meta name="generator" content={ "isobench " (env!("CARGO_PKG_VERSION")) };
                 title { (title) " · isobench" }
-                style { (PreEscaped(STYLE)) (PreEscaped(FIGURES_STYLE)) }
+                style { (PreEscaped(STYLE)) (PreEscaped(narrow())) (PreEscaped(FIGURES_STYLE)) }
             }
             body {
                 a class="skip" href="#main" { "Skip to the results" }

@@ -70,7 +70,7 @@ fn shown(document: &Document, columns: &[Column], caption: &str) -> Markup {
         })
         .collect();
     html! {
-        table class={ "results " (if cards { fit(columns.len()) } else { "fit" }) } {
+        table class={ "results " (fit(if cards { columns.len() } else { 0 })) } {
             caption { (caption) }
             thead {
                 tr {
