@@ -72,7 +72,7 @@ use isobench_pgwire::{ConnectOptions, TlsAcceptor};
 pub use error::RaceError;
 pub use process::Environment;
 pub use report::{
-    AnswerReport, CommandReport, Count, Difference, Event, Finding, LevelReport, Report, StepReport,
+    AnswerReport, CommandReport, Count, Difference, Event, Finding, LevelReport, Report, StepReport, Switches,
 };
 pub use schedule::{MOST_COMMANDS, Schedule, Turn};
 pub use serve::{Application, Readiness};

@@ -49,10 +49,12 @@ pub struct LevelReport {
     pub asked: Vec<String>,
     /// A command sends no statement, so nothing is known of it.
     pub silent: bool,
-    /// The number of schedules with one switch.
+    /// The number of schedules: those with one switch, and those with two unless one switch shows a race.
     pub planned: usize,
     /// The number of those that were tried.
     pub tried: usize,
+    /// The same for each number of switches.
+    pub switches: Vec<Switches>,
     /// The number of schedules with each verdict.
     pub verdicts: Vec<Count>,
     /// The findings, the gravest first.
@@ -88,6 +90,17 @@ impl LevelReport {
         let conclusive = self.verdicts.iter().any(|count| count.verdict.is_conclusive());
         self.silent || (self.planned > 0 && !conclusive)
     }
+}
+
+/// The schedules with the same number of switches: times that a command stops before its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Switches {
+    /// The number of switches.
+    pub switches: u8,
+    /// The number of such schedules that differ.
+    pub planned: usize,
+    /// The number of those that were tried.
+    pub tried: usize,
 }
 
 /// A number of schedules.

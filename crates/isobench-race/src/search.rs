@@ -1,6 +1,8 @@
-//! Schedules of a level: one switch after each statement of each command, the most promising ones first.
+//! Schedules of a level: one switch after each statement of each command; then, if none of these shows a race,
+//! two switches. The most promising ones come first.
 //!
-//! None is left out by guessing what statements touch; that only decides the order.
+//! None is left out by guessing what statements touch; that only decides the order. Those are left out that are
+//! known to be the same as another one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -10,11 +12,14 @@ use crate::gate::Step;
 use crate::ground::without;
 use crate::judge::{Judge, Performer, WrongTable, order_name};
 use crate::masks::Contents;
-use crate::outcome::Outcome;
-use crate::report::{AnswerReport, Count, Difference, Event, Finding, LevelReport, StepReport};
-use crate::schedule::{Schedule, name, orders};
+use crate::outcome::{Outcome, Trouble};
+use crate::report::{AnswerReport, Count, Difference, Event, Finding, LevelReport, StepReport, Switches};
+use crate::schedule::{Schedule, Turn, name, orders};
 use crate::statement::{in_one_line, may_write, names};
 use crate::verdict::Verdict;
+
+/// The most switches of a schedule.
+const MOST_SWITCHES: u8 = 2;
 
 /// The schedules after which a level is given up if statements never mix.
 const NEVER_MIX: usize = 3;
@@ -60,38 +65,169 @@ pub(crate) fn alone(judge: &Judge, commands: usize) -> Vec<Vec<Step>> {
     (0..commands).map(of).collect()
 }
 
-/// The schedules with one switch, the most promising first.
-pub(crate) fn schedules(judge: &Judge, contents: &dyn Contents, commands: usize) -> Vec<Schedule> {
-    let steps = alone(judge, commands);
-    let changed: BTreeSet<String> = judge
-        .serial
-        .iter()
-        .flat_map(|(_, outcome)| &outcome.changes)
-        .map(|change| contents.table(change.table).short.clone())
-        .collect();
-    let mut found = Vec::new();
-    for (command, own) in steps.iter().enumerate() {
-        // Of two equal commands one is enough.
-        if commands == 2 && judge.alias(command) != command {
-            continue;
+/// How promising a switch after each statement of a command is, from 0: first those after a read of a table that
+/// commands change, then those after writes.
+fn ranks(steps: &[Step], changed: &BTreeSet<String>) -> Vec<u8> {
+    let mut wrote = false;
+    let rank = |step: &Step| {
+        let touches = names(&step.sql).iter().any(|name| changed.contains(name));
+        wrote |= touches && may_write(&step.sql);
+        match (touches, wrote) {
+            (true, false) => 0,
+            (true, true) => 1,
+            _ => 2,
         }
-        let others: Vec<usize> = (0..commands).filter(|other| *other != command).collect();
-        let mut wrote = false;
-        for at in 1..own.len() {
-            let step = &own[at - 1];
-            let touches = names(&step.sql).iter().any(|name| changed.contains(name));
-            wrote |= touches && may_write(&step.sql);
-            let rank = match (touches, wrote) {
-                (true, false) => 0,
-                (true, true) => 1,
-                _ => 2,
-            };
-            let steps = u32::try_from(at).unwrap_or(u32::MAX);
-            found.extend(orders(&others).iter().map(|rest| (rank, Schedule::split(command, steps, rest))));
+    };
+    steps.iter().map(rank).collect()
+}
+
+/// The commands of a level, and the places at which they may be switched.
+struct Plan {
+    /// For each command the first one with the same text.
+    alias: Vec<usize>,
+    /// For each command how promising a switch after each of its statements is.
+    ranks: Vec<Vec<u8>>,
+    /// The statements of the second command that one alone can be switched at, after so many of the first one.
+    bounds: BTreeMap<(usize, usize), usize>,
+}
+
+impl Plan {
+    fn new(judge: &Judge, contents: &dyn Contents, commands: usize) -> Self {
+        let changed: BTreeSet<String> = judge
+            .serial
+            .iter()
+            .flat_map(|(_, outcome)| &outcome.changes)
+            .map(|change| contents.table(change.table).short.clone())
+            .collect();
+        Self {
+            alias: (0..commands).map(|command| judge.alias(command)).collect(),
+            ranks: alone(judge, commands).iter().map(|steps| ranks(steps, &changed)).collect(),
+            bounds: BTreeMap::new(),
         }
     }
-    found.sort_by_key(|(rank, _)| *rank);
-    found.into_iter().map(|(_, schedule)| schedule).collect()
+
+    /// True if no other schedule differs only in the names of equal commands: these start in the order of their
+    /// names.
+    fn is_first_of_its_kind(&self, schedule: &Schedule) -> bool {
+        let mut begun: Vec<usize> = Vec::new();
+        schedule.0.iter().all(|turn| {
+            let command = turn.command;
+            let earlier = (0..command).filter(|other| self.alias[*other] == self.alias[command]);
+            let right = begun.contains(&command) || earlier.into_iter().all(|other| begun.contains(&other));
+            begun.push(command);
+            right
+        })
+    }
+
+    /// The places at which a command can be switched: the number of its statements before it, and its rank.
+    fn places(&self, command: usize) -> impl Iterator<Item = (usize, u8)> + '_ {
+        let ranks = &self.ranks[command];
+        ranks.iter().take(ranks.len().saturating_sub(1)).enumerate().map(|(at, rank)| (at + 1, *rank))
+    }
+
+    /// The schedules with one switch.
+    fn one_switch(&self) -> Vec<Schedule> {
+        let commands = self.ranks.len();
+        let mut found = Vec::new();
+        for command in 0..commands {
+            let others: Vec<usize> = (0..commands).filter(|other| *other != command).collect();
+            for (at, rank) in self.places(command) {
+                let split = |rest: Vec<usize>| (rank, Schedule::split(command, number(at), &rest));
+                found.extend(orders(&others).into_iter().map(split));
+            }
+        }
+        found.retain(|(_, schedule)| self.is_first_of_its_kind(schedule));
+        found.sort_by_key(|(rank, _)| *rank);
+        found.into_iter().map(|(_, schedule)| schedule).collect()
+    }
+
+    /// Notes what a schedule with one switch of two commands says of those with two. If the second command waits
+    /// for a lock until the first one has no statement left, a switch after that is the same schedule.
+    fn note(&mut self, outcome: &Outcome) {
+        let ([first, second], 2) = (outcome.schedule.0.as_slice(), self.ranks.len()) else { return };
+        let (Some(at), None) = (first.steps.and_then(|steps| usize::try_from(steps).ok()), second.steps)
+        else {
+            return;
+        };
+        if outcome.is_stuck() || outcome.troubles.iter().any(|trouble| matches!(trouble, Trouble::Early(_))) {
+            return;
+        }
+        let mine: Vec<&Step> = outcome.steps.iter().filter(|step| step.command == second.command).collect();
+        let after = outcome.steps.iter().skip(at).rposition(|step| step.command == first.command);
+        let waited = mine.iter().position(|step| step.waited);
+        let before = |until: usize| {
+            outcome.steps.iter().skip(at).take(until).filter(|step| step.command == second.command).count()
+        };
+        let bound = match (waited, after) {
+            // All its statements came while the other one stood still.
+            (None, _) if outcome.troubles.is_empty() => mine.len(),
+            (Some(waited), Some(last)) if before(last) == waited + 1 => waited + 1,
+            _ => return,
+        };
+        self.bounds.insert((first.command, at), bound);
+    }
+
+    /// The schedules with two switches, the most promising first.
+    fn two_switches(&self) -> impl Iterator<Item = Schedule> + '_ {
+        (0..=4_u8).flat_map(move |rank| {
+            let commands = 0..self.ranks.len();
+            let pairs = commands.clone().flat_map(move |one| commands.clone().map(move |other| (one, other)));
+            pairs.filter(|(one, other)| one != other).flat_map(move |(one, other)| {
+                self.places(one).flat_map(move |(at, first)| {
+                    let wanted = rank.checked_sub(first);
+                    self.second(one, at, other, wanted).chain(self.again(one, at, other, wanted))
+                })
+            })
+        })
+    }
+
+    /// The schedules that switch at this place of a command, and then at one of another command.
+    fn second(
+        &self,
+        one: usize,
+        at: usize,
+        other: usize,
+        wanted: Option<u8>,
+    ) -> impl Iterator<Item = Schedule> + '_ {
+        let bound = self.bounds.get(&(one, at)).copied();
+        let most = bound.unwrap_or(self.ranks[other].len());
+        let places = (1..most).map(move |then| (then, self.ranks[other].get(then - 1).copied().unwrap_or(2)));
+        let places = places.filter(move |(_, rank)| Some(*rank) == wanted);
+        places.flat_map(move |(then, _)| {
+            let all: Vec<usize> = (0..self.ranks.len()).collect();
+            let tails = orders(&all).into_iter().filter(move |tail| tail.first() != Some(&other));
+            let schedule = move |tail: Vec<usize>| {
+                let begin = [(one, Some(number(at))), (other, Some(number(then)))];
+                turns(begin.into_iter().chain(tail.into_iter().map(|command| (command, None))))
+            };
+            tails.map(schedule).filter(|schedule| self.is_first_of_its_kind(schedule))
+        })
+    }
+
+    /// The schedules that switch twice within the same command, once to each of two others.
+    fn again(
+        &self,
+        one: usize,
+        at: usize,
+        other: usize,
+        wanted: Option<u8>,
+    ) -> impl Iterator<Item = Schedule> + '_ {
+        let third = (0..self.ranks.len()).find(|third| *third != one && *third != other);
+        let places = self.places(one).filter(move |(then, rank)| *then > at && Some(*rank) == wanted);
+        places.filter_map(move |(then, _)| {
+            let steps = [Some(number(at)), None, Some(number(then - at)), None, None];
+            let schedule = turns([one, other, one, third?, one].into_iter().zip(steps));
+            self.is_first_of_its_kind(&schedule).then_some(schedule)
+        })
+    }
+}
+
+fn number(steps: usize) -> u32 {
+    u32::try_from(steps).unwrap_or(u32::MAX)
+}
+
+fn turns(all: impl Iterator<Item = (usize, Option<u32>)>) -> Schedule {
+    Schedule(all.map(|(command, steps)| Turn { command, steps }).collect())
 }
 
 /// Tries the schedules of a level, and adds what is found to its report.
@@ -107,49 +243,42 @@ pub(crate) fn search(
     tell: &mut dyn FnMut(Event),
 ) -> Result<(), RaceError> {
     let began = Instant::now();
-    let planned = match limits.only {
-        Some(only) => vec![only.clone()],
-        None => schedules(judge, performer.contents(), commands),
-    };
-    report.planned = planned.len();
-    let mut patience = EARLY;
+    let mut plan = Plan::new(judge, performer.contents(), commands);
     let known: Vec<usize> = alone(judge, commands).iter().map(Vec::len).collect();
-    let mut groups: BTreeMap<Group, Shown> = BTreeMap::new();
-    let mut counts: BTreeMap<Verdict, usize> = BTreeMap::new();
+    let mut tries = Tries { patience: EARLY, groups: BTreeMap::new(), counts: BTreeMap::new() };
     let mut problem = None;
-    for schedule in &planned {
-        let apart = counts.get(&Verdict::NotInterleaved) == Some(&report.tried);
-        if began.elapsed() > limits.budget || (report.tried >= NEVER_MIX && apart) {
-            break;
+    let rounds = if limits.only.is_some() { 1 } else { MOST_SWITCHES };
+    for switches in 1..=rounds {
+        let schedules: Box<dyn Iterator<Item = Schedule>> = match (limits.only, switches) {
+            (Some(only), _) => Box::new(std::iter::once(only.clone())),
+            (None, 1) => Box::new(plan.one_switch().into_iter()),
+            // The simplest schedule is the best one to show.
+            (None, _) if problem.is_some() || tries.never_mix() || tries.race() => break,
+            (None, _) => Box::new(plan.two_switches().collect::<Vec<_>>().into_iter()),
+        };
+        let mut planned = 0;
+        let mut tried = 0;
+        for schedule in schedules {
+            planned += 1;
+            let over = problem.is_some() || began.elapsed() > limits.budget;
+            if over || (tries.tried() >= NEVER_MIX && tries.never_mix()) {
+                continue;
+            }
+            match tries.add(judge, performer, &schedule, &known, report, tell) {
+                Ok(outcome) => {
+                    tried += 1;
+                    plan.note(&outcome);
+                }
+                Err(error) => problem = Some(error),
+            }
         }
-        match perform(performer, schedule, &known, &mut patience).and_then(|outcome| {
-            let (verdict, why) = judge.judge(&outcome, performer)?;
-            Ok((outcome, verdict, why))
-        }) {
-            Ok((outcome, verdict, why)) => {
-                report.tried += 1;
-                *counts.entry(verdict).or_default() += 1;
-                if verdict > Verdict::Declined {
-                    continue;
-                }
-                let group = group(judge, performer.contents(), &outcome, verdict, &why);
-                let shown = groups.entry(group).or_insert_with(|| {
-                    let (level, schedule) = (report.level.clone(), schedule.to_string());
-                    tell(Event::Found { level, verdict, schedule });
-                    Shown { outcome: outcome.clone(), why: why.clone(), first: report.tried, times: 0 }
-                });
-                shown.times += 1;
-                // One without waits is easier to read.
-                if outcome.troubles.len() < shown.outcome.troubles.len() {
-                    (shown.outcome, shown.why) = (outcome, why);
-                }
-            }
-            Err(error) => {
-                problem = Some(error);
-                break;
-            }
+        report.planned += planned;
+        report.tried += tried;
+        if limits.only.is_none() {
+            report.switches.push(Switches { switches, planned, tried });
         }
     }
+    let Tries { groups, counts, .. } = tries;
     report.verdicts =
         counts.iter().map(|(verdict, count)| Count { verdict: *verdict, schedules: *count }).collect();
     for (group, shown) in groups {
@@ -167,6 +296,60 @@ pub(crate) fn search(
         judge.outputs_not_compared().into_iter().map(|command| name(command).to_string()).collect();
     report.seconds = began.elapsed().as_secs_f64();
     problem.map_or(Ok(()), Err)
+}
+
+/// The schedules that were tried so far.
+struct Tries {
+    /// The times that more is waited for.
+    patience: usize,
+    groups: BTreeMap<Group, Shown>,
+    counts: BTreeMap<Verdict, usize>,
+}
+
+impl Tries {
+    fn tried(&self) -> usize {
+        self.counts.values().sum()
+    }
+
+    /// True if no schedule mixed statements.
+    fn never_mix(&self) -> bool {
+        self.tried() > 0 && self.counts.get(&Verdict::NotInterleaved) == Some(&self.tried())
+    }
+
+    fn race(&self) -> bool {
+        self.counts.keys().any(|verdict| verdict.is_race())
+    }
+
+    /// Tries a schedule.
+    fn add(
+        &mut self,
+        judge: &mut Judge,
+        performer: &mut dyn Performer,
+        schedule: &Schedule,
+        known: &[usize],
+        report: &LevelReport,
+        tell: &mut dyn FnMut(Event),
+    ) -> Result<Outcome, RaceError> {
+        let outcome = perform(performer, schedule, known, &mut self.patience)?;
+        let (verdict, why) = judge.judge(&outcome, performer)?;
+        *self.counts.entry(verdict).or_default() += 1;
+        if verdict > Verdict::Declined {
+            return Ok(outcome);
+        }
+        let first = self.tried();
+        let group = group(judge, performer.contents(), &outcome, verdict, &why);
+        let shown = self.groups.entry(group).or_insert_with(|| {
+            let (level, schedule) = (report.level.clone(), schedule.to_string());
+            tell(Event::Found { level, verdict, schedule });
+            Shown { outcome: outcome.clone(), why: why.clone(), first, times: 0 }
+        });
+        shown.times += 1;
+        // One without waits is easier to read.
+        if outcome.troubles.len() < shown.outcome.troubles.len() {
+            (shown.outcome, shown.why) = (outcome.clone(), why);
+        }
+        Ok(outcome)
+    }
 }
 
 /// Runs a schedule. If a command seems to have finished before its turn is over, more is waited for.
@@ -333,4 +516,115 @@ fn differences(
     }
     found.truncate(DIFFERENCES);
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    /// Commands that send so many statements, all equally promising.
+    fn plan(alias: &[usize], statements: &[usize]) -> Plan {
+        let ranks = statements.iter().map(|number| vec![1; *number]).collect();
+        Plan { alias: alias.to_vec(), ranks, bounds: BTreeMap::new() }
+    }
+
+    fn texts(schedules: impl Iterator<Item = Schedule>) -> Vec<String> {
+        schedules.map(|schedule| schedule.to_string()).collect()
+    }
+
+    fn step(command: usize, waited: bool) -> Step {
+        Step {
+            command,
+            session: 1,
+            sql: String::new(),
+            tag: String::new(),
+            columns: Vec::new(),
+            row: None,
+            error: None,
+            waited,
+            ends: false,
+            by_process: true,
+        }
+    }
+
+    /// What came of a schedule whose statements passed in this order; B waited at its `waited`-th statement.
+    fn outcome(schedule: &str, order: &str, waited: usize, troubles: Vec<Trouble>) -> Outcome {
+        let mut seen = 0;
+        let mut steps = Vec::new();
+        for letter in order.chars() {
+            let command = usize::from(letter == 'B');
+            seen += command;
+            steps.push(step(command, command == 1 && seen == waited));
+        }
+        Outcome {
+            schedule: Schedule::read(schedule, 2).expect("a schedule"),
+            steps,
+            answers: BTreeMap::new(),
+            changes: Vec::new(),
+            violated: Vec::new(),
+            troubles,
+            pauses: BTreeMap::new(),
+            took: Duration::ZERO,
+            late: None,
+        }
+    }
+
+    #[test]
+    fn two_switches_stop_both_commands_before_their_ends() {
+        let different = plan(&[0, 1], &[3, 2]);
+        assert_eq!(texts(different.one_switch().into_iter()), ["A1,B", "A2,B", "B1,A"]);
+        assert_eq!(texts(different.two_switches()), ["A1,B1,A,B", "A2,B1,A,B", "B1,A1,B,A", "B1,A2,B,A"]);
+        let equal = plan(&[0, 0], &[3, 3]);
+        assert_eq!(texts(equal.one_switch().into_iter()), ["A1,B", "A2,B"]);
+        assert_eq!(
+            texts(equal.two_switches()),
+            ["A1,B1,A,B", "A1,B2,A,B", "A2,B1,A,B", "A2,B2,A,B"],
+            "the names of equal commands don't matter"
+        );
+        assert!(texts(plan(&[0, 1], &[1, 5]).two_switches()).is_empty(), "A can't stop");
+    }
+
+    #[test]
+    fn of_three_equal_commands_the_names_do_not_matter() {
+        let equal = plan(&[0, 0, 0], &[3, 3, 3]);
+        assert_eq!(texts(equal.one_switch().into_iter()), ["A1,B,C", "A2,B,C"]);
+        let two = texts(equal.two_switches());
+        assert!(two.iter().all(|text| text.starts_with('A')), "{two:?}");
+        for expected in ["A1,B1,A,B,C", "A1,B1,A,C,B", "A2,B2,C,A,B", "A1,B,A1,C,A"] {
+            assert_eq!(two.iter().filter(|text| *text == expected).count(), 1, "{expected} in {two:?}");
+        }
+        let different = plan(&[0, 1, 2], &[2, 2, 2]);
+        assert_eq!(different.one_switch().len(), 6);
+        let two = texts(different.two_switches());
+        assert_eq!((two.len(), two.iter().collect::<BTreeSet<_>>().len()), (24, 24), "{two:?}");
+    }
+
+    #[test]
+    fn promising_places_come_first() {
+        let mut plan = plan(&[0, 1], &[3, 3]);
+        plan.ranks = vec![vec![2, 0, 1], vec![2, 0, 1]];
+        assert_eq!(texts(plan.two_switches())[0], "A2,B2,A,B");
+        assert_eq!(plan.two_switches().count(), 8);
+        assert_eq!(plan.one_switch()[0].to_string(), "A2,B");
+    }
+
+    #[test]
+    fn schedules_that_are_known_to_be_another_one_are_left_out() {
+        let wait = || vec![Trouble::Blocked(1)];
+        let left = |outcome: &Outcome| {
+            let mut plan = plan(&[0, 1], &[3, 4]);
+            plan.note(outcome);
+            let two = texts(plan.two_switches());
+            let of_one = |text: &&String| text.starts_with("A1,");
+            two.iter().filter(of_one).cloned().collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(left(&outcome("A1,B", "ABBAABB", 2, wait())), "A1,B1,A,B", "A ends while B waits");
+        let all = "A1,B1,A,B A1,B2,A,B A1,B3,A,B";
+        assert_eq!(left(&outcome("A1,B", "ABBABAB", 2, wait())), all, "A has more to do afterwards");
+        assert_eq!(left(&outcome("A1,B", "ABBAABB", 2, vec![Trouble::Stuck(1)])), all, "not a lock");
+        assert_eq!(left(&outcome("A1,B", "ABBAA", 0, Vec::new())), "A1,B1,A,B", "B does less after A1");
+        assert_eq!(left(&outcome("A1,B", "ABBBBBAA", 0, Vec::new())), format!("{all} A1,B4,A,B"));
+        assert_eq!(left(&outcome("A1,B1,A,B", "ABAAB", 0, Vec::new())), all, "it has two switches itself");
+    }
 }

@@ -38,6 +38,20 @@ const ATOMIC: &str = "psql -qAt -v ON_ERROR_STOP=1 -c BEGIN \
 const REGISTER: &str = "[ \"$(psql -qAt -c \"SELECT count(*) FROM member WHERE name = 'bob'\")\" = 0 ] || \
     { echo taken; exit 0; }; psql -qAt -c \"INSERT INTO member VALUES ('bob')\"";
 
+/// Takes the only place, looks whether there are more takers, and gives it back if so. Each statement is a
+/// transaction.
+const CLAIM: &str = "psql -qAt -v ON_ERROR_STOP=1 <<'END'
+INSERT INTO orders (item, at) VALUES (1, now()) RETURNING id \\gset
+SELECT count(*) > 1 AS full FROM orders \\gset
+\\if :full
+DELETE FROM orders WHERE id = :id;
+\\echo full
+\\else
+\\echo taken
+\\endif
+END
+";
+
 /// A scene and a database with the tables, if there are a server and psql.
 fn shop(test: &str) -> Option<(Scene, Database)> {
     if Command::new("psql").arg("--version").output().is_err() {
@@ -84,10 +98,9 @@ fn a_lost_update_is_found_at_the_level_that_permits_it() {
     let files = ["--json", "race.json", "--junit", "race.xml"];
     let raced = race(&scene, &database, &files, &["sh order.sh"]).expect(3);
     let raced = raced.prints(&[
-        "2 commands, 4 and 4 statements; 9 schedules",
+        "2 commands, 4 and 4 statements; ",
         "This command, run twice at once, RACES at read committed.",
-        "At serializable no race in 3 schedules, but ",
-        "gets exit 3 (40001) in 3 of them",
+        "At serializable no race in 8 schedules, but A or B gets exit 3 (40001) in 8 of them",
         "item.stock (id 1) is 4; after A;B it is 3",
         "Not compared: orders.at, orders.id",
     ]);
@@ -98,7 +111,13 @@ fn a_lost_update_is_found_at_the_level_that_permits_it() {
     let verdicts: Vec<&Value> =
         found["levels"].as_array().expect("levels").iter().map(|level| &level["verdicts"]).collect();
     assert_eq!(verdicts[0], &serde_json::json!([{"verdict": "wrong-state", "schedules": 3}]));
-    assert_eq!(verdicts[2], &serde_json::json!([{"verdict": "error", "schedules": 3}]));
+    assert_eq!(verdicts[2], &serde_json::json!([{"verdict": "error", "schedules": 8}]));
+    let switches: Vec<&Value> =
+        found["levels"].as_array().expect("levels").iter().map(|level| &level["switches"]).collect();
+    let one = serde_json::json!({"switches": 1, "planned": 3, "tried": 3});
+    assert_eq!(switches[0], &serde_json::json!([one]), "a race with one switch is enough");
+    let two = serde_json::json!({"switches": 2, "planned": 5, "tried": 5});
+    assert_eq!(switches[2], &serde_json::json!([one, two]));
     let xml = scene.read("race.xml");
     assert!(xml.contains("tests=\"3\" failures=\"1\"") && xml.contains("type=\"wrong state\""), "{xml}");
     // A finding comes again by its schedule, and ends at the next level.
@@ -119,13 +138,44 @@ fn an_update_in_one_statement_is_clean() {
 }
 
 #[test]
+fn a_race_that_only_two_switches_show_is_found() {
+    let Some((scene, database)) = shop("a_race_that_only_two_switches_show_is_found") else { return };
+    scene.write("claim.sh", CLAIM);
+    let options = ["--levels", "rc", "--json", "race.json"];
+    let raced = race(&scene, &database, &options, &["sh claim.sh"]).expect(3);
+    raced.prints(&[
+        "RACES at read committed",
+        "schedule A1,B2,A,B (first in ",
+        "orders: 0 new or changed rows; after A;B: 1",
+        "A answers exit 0 full",
+        "B answers exit 0 full",
+    ]);
+    let found: Value = serde_json::from_str(&scene.read("race.json")).expect("JSON");
+    let switches = &found["levels"][0]["switches"];
+    assert_eq!(switches[0], serde_json::json!({"switches": 1, "planned": 1, "tried": 1}));
+    assert_eq!(switches[1], serde_json::json!({"switches": 2, "planned": 2, "tried": 2}));
+    let replay = |schedule: &str| {
+        race(&scene, &database, &["--levels", "rc", "--schedule", schedule], &["sh claim.sh"])
+    };
+    replay("A1,B2,A,B").expect(3).prints(&["RACES at read committed", "; 1 schedule in "]);
+    // A gives the place back before B looks.
+    replay("A1,B1,A2,B").expect(0).prints(&["serial 1"]);
+    let locked = CLAIM
+        .replace("INSERT INTO", "BEGIN;\nSELECT pg_advisory_xact_lock(7) \\g /dev/null\nINSERT INTO")
+        .replace("\\endif\n", "\\endif\nCOMMIT;\n");
+    scene.write("locked.sh", &locked);
+    race(&scene, &database, &options[..2], &["sh locked.sh"]).expect(0).prints(&["no race in "]);
+    assert_restored(&database);
+}
+
+#[test]
 fn commands_that_only_read_are_clean() {
     let Some((scene, database)) = shop("commands_that_only_read_are_clean") else { return };
     let read = "date +%s; psql -At -c BEGIN -c 'SELECT sum(stock) FROM item' -c 'SELECT now(), count(*) FROM orders' -c COMMIT";
     let other = "psql -At -c 'SELECT stock FROM item' -c 'SELECT random() FROM item'";
     race(&scene, &database, &["--levels", "rc"], &[read, "--and", other])
         .expect(0)
-        .prints(&["no race in 3 schedules."]);
+        .prints(&["no race in 7 schedules."]);
 }
 
 #[test]
@@ -134,7 +184,10 @@ fn a_unique_key_turns_a_race_into_an_error_for_the_user() {
         return;
     };
     let raced = race(&scene, &database, &["--levels", "rc"], &["sh register.sh"]).expect(0);
-    raced.prints(&["no race in 1 schedule, but A gets exit 1 (23505) in 1 of them", "! 23505 duplicate key"]);
+    raced.prints(&[
+        "no race in 2 schedules, but A or B gets exit 1 (23505) in 2 of them",
+        "! 23505 duplicate key",
+    ]);
     database.connect().execute("ALTER TABLE member DROP CONSTRAINT member_pkey").expect("altered");
     let raced = race(&scene, &database, &["--levels", "rc"], &["sh register.sh"]).expect(3);
     raced.prints(&["RACES at read committed", "member: 2 new or changed rows; after A;B: 1"]);
@@ -152,7 +205,7 @@ fn locks_in_another_order_are_an_error_for_the_user() {
     };
     let (one, other) = (transfer(1, 2), transfer(2, 1));
     let raced = race(&scene, &database, &["--levels", "rc"], &[&one, "--and", &other]).expect(0);
-    raced.prints(&["no race in 4 schedules, but", "(40P01) in 2 of them", "(waited for a lock)", "serial 2"]);
+    raced.prints(&["no race in 6 schedules, but", "(40P01) in 4 of them", "(waited for a lock)", "serial 2"]);
     assert_restored(&database);
 }
 
@@ -441,7 +494,7 @@ fn requests_to_an_application_with_a_pool_race() {
     let raced = race(4, "rc,rr", "/order").expect(3);
     raced.prints(&[
         "RACES at read committed",
-        "gets HTTP 500 (40001) in 3 of them",
+        "A or B gets HTTP 500 (40001) in 8 of them",
         "after A;B it is 3",
         "heartbeat",
         "Never held, since the application sends them at rest: 1 statement",

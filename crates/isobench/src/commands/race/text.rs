@@ -4,7 +4,9 @@
 #[cfg(test)]
 mod tests;
 
-use isobench_race::{AnswerReport, Difference, Finding, LevelReport, RaceError, Report, StepReport, Verdict};
+use isobench_race::{
+    AnswerReport, Difference, Finding, LevelReport, RaceError, Report, StepReport, Switches, Verdict,
+};
 use unicode_width::UnicodeWidthStr as _;
 
 /// The most lines of a report.
@@ -364,6 +366,22 @@ fn difference(one: &Difference, order: &str) -> String {
     format!("{table}.{column}{row} is {here}; after {order} it is {serial}")
 }
 
+/// The schedules that were tried, if not all were.
+fn tried(level: &LevelReport) -> String {
+    if level.tried >= level.planned {
+        return String::new();
+    }
+    let of = |one: &Switches| {
+        let word = if one.switches == 1 { "one switch" } else { "two" };
+        format!("{} of {} with {word}", one.tried, one.planned)
+    };
+    let all: Vec<String> = level.switches.iter().map(of).collect();
+    match all.as_slice() {
+        [] => format!("; {} of {} tried", level.tried, level.planned),
+        all => format!("; {} tried", all.join(", ")),
+    }
+}
+
 /// A line for each level, and where the rest is.
 fn foot(Subject { report, problem, .. }: &Subject<'_>, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
@@ -384,11 +402,7 @@ fn foot(Subject { report, problem, .. }: &Subject<'_>, width: usize) -> Vec<Stri
             .collect();
         let counts = if counts.is_empty() { "no schedule".to_owned() } else { counts.join(", ") };
         let own = if level.own { " (the application's own)" } else { "" };
-        let tried = if level.tried < level.planned {
-            format!("; {} of {} tried", level.tried, level.planned)
-        } else {
-            String::new()
-        };
+        let tried = tried(level);
         lines.push(cut(&format!("  {mark:<2} {:<16} {counts}{tried}{own}", level.level), width));
     }
     let masked: Vec<&str> =

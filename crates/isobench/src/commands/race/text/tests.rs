@@ -154,8 +154,11 @@ fn levels_about_which_nothing_is_known_are_marked() {
     assert!(text.contains("  ?  read committed"), "{text}");
     let mut some = level("read committed", Verdict::Serial, Vec::new());
     some.planned = 9;
+    some.switches =
+        vec![Switches { switches: 1, planned: 2, tried: 2 }, Switches { switches: 2, planned: 7, tried: 1 }];
     let text = rendered(&report(vec![some]), 100);
-    assert!(text.contains("no race in 3 schedules of 9") && text.contains("3 of 9 tried"), "{text}");
+    assert!(text.contains("no race in 3 schedules of 9"), "{text}");
+    assert!(text.contains("; 2 of 2 with one switch, 1 of 7 with two tried"), "{text}");
 }
 
 #[test]
