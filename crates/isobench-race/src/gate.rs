@@ -169,6 +169,8 @@ pub(crate) struct State {
     pub(crate) late: Option<Duration>,
     /// The last such statement.
     pub(crate) late_text: String,
+    /// The number of changes so far: a change between a look and a wait isn't missed.
+    pub(crate) pulses: u64,
 }
 
 impl State {
@@ -320,6 +322,7 @@ impl Gate {
     }
 
     pub(crate) fn pulse(&self) {
+        self.lock().pulses += 1;
         self.changed.notify_all();
     }
 

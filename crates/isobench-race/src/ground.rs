@@ -65,6 +65,8 @@ pub(crate) struct Ground {
     hashes: Vec<String>,
     /// True once the first contents are known.
     kept: bool,
+    /// The tables that were changed when that was last looked for, until the rows are put back.
+    changed: Option<Vec<usize>>,
     /// The first contents of tables in which the application wrote when it was started again, with their
     /// hashes.
     before: BTreeMap<usize, (Vec<Row>, String)>,
@@ -90,6 +92,7 @@ impl Ground {
             base: Vec::new(),
             hashes: Vec::new(),
             kept: false,
+            changed: None,
             before: BTreeMap::new(),
         };
         ground.alone()
@@ -139,7 +142,7 @@ impl Ground {
             let base = (0..ground.tables.len()).map(|table| ground.rows(table)).collect::<Result<_, _>>()?;
             Ok((ground.hash()?, base))
         })?;
-        self.kept = true;
+        (self.kept, self.changed) = (true, None);
         Ok(())
     }
 
@@ -153,6 +156,7 @@ impl Ground {
 
     /// Keeps what the application has written since the rows were put back, as it was started again.
     pub(crate) fn keep_start(&mut self) -> Result<(), RaceError> {
+        self.changed = None;
         self.at_once(|ground| {
             for table in ground.dirty()? {
                 let rows = ground.rows(table)?;
@@ -166,6 +170,7 @@ impl Ground {
 
     /// Forgets what the application wrote when it was started again.
     pub(crate) fn forget_start(&mut self) {
+        self.changed = None;
         for (table, (rows, hash)) in std::mem::take(&mut self.before) {
             (self.base[table], self.hashes[table]) = (rows, hash);
         }
@@ -200,7 +205,9 @@ impl Ground {
     pub(crate) fn changes(&mut self) -> Result<Vec<Change>, RaceError> {
         self.at_once(|ground| {
             let mut changes = Vec::new();
-            for table in ground.dirty()? {
+            let dirty = ground.dirty()?;
+            ground.changed = Some(dirty.clone());
+            for table in dirty {
                 let now = ground.rows(table)?;
                 let (gone, new) = (without(&ground.base[table], &now), without(&now, &ground.base[table]));
                 if !(gone.is_empty() && new.is_empty()) {
@@ -219,7 +226,11 @@ impl Ground {
         if !self.kept {
             return Ok(());
         }
-        let mut dirty = self.dirty()?;
+        // Others may have been changed since: that is looked for afterwards.
+        let mut dirty = match self.changed.take() {
+            Some(changed) => changed,
+            None => self.dirty()?,
+        };
         // Something that happens now and then, such as the heartbeat of a worker, may come between.
         for _ in 0..REFILLED {
             for table in dirty {

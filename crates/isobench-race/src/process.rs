@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use procfs::net::TcpNetEntry;
 use procfs::process::FDTarget;
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
 
 use crate::RaceError;
 use crate::answer::{Answer, CURL_FORMAT};
@@ -126,6 +127,15 @@ pub(crate) fn signal(group: u32, signal: Signal) {
 /// Ends processes that commands left behind in their groups. Each has the mark of a command, so that no
 /// other process is meant that has got the number of a group meanwhile.
 pub(crate) fn end_left_behind(groups: &[u32]) {
+    // Most commands leave nothing behind, and a look at all processes takes long.
+    let has_some = |group: &&u32| {
+        let group = i32::try_from(**group).ok().and_then(Pid::from_raw);
+        group.is_some_and(|group| test_kill_process_group(group) != Err(Errno::SRCH))
+    };
+    let groups: Vec<u32> = groups.iter().filter(has_some).copied().collect();
+    if groups.is_empty() {
+        return;
+    }
     let Ok(processes) = procfs::process::all_processes() else { return };
     for process in processes.flatten() {
         let group = process.stat().ok().and_then(|stat| u32::try_from(stat.pgrp).ok());

@@ -22,6 +22,9 @@ use crate::statement::traceparent;
 /// The pause between two looks.
 const LOOK: Duration = Duration::from_millis(8);
 
+/// The shortest pause between two looks.
+const MOMENT: Duration = Duration::from_micros(200);
+
 /// The time without an answer after which a lock is looked for.
 const UNANSWERED: Duration = Duration::from_millis(12);
 
@@ -338,12 +341,12 @@ impl Run<'_, '_> {
             if (self.stage.stopped)() {
                 return Err(RaceError::Interrupted);
             }
-            let (end, look, ask) = {
+            let (end, look, ask, seen) = {
                 let mut state = self.stage.gate.lock();
                 let end = self.end_of(&mut state, command, favourite, began);
                 let flying =
                     state.of(command).filter(|seat| seat.flying).map(|seat| seat.sent.elapsed()).min();
-                (end, flying.is_some_and(|time| time > UNANSWERED), state.recheck)
+                (end, flying.is_some_and(|time| time > UNANSWERED), state.recheck, state.pulses)
             };
             if let Some(end) = end {
                 return Ok(end);
@@ -361,8 +364,19 @@ impl Run<'_, '_> {
             if began.elapsed() > self.stage.patience {
                 return Ok(End::TimedOut);
             }
-            drop(self.stage.gate.wait(self.stage.gate.lock(), LOOK));
+            let state = self.stage.gate.lock();
+            let limit = self.silence_left(&state, command).map_or(LOOK, |left| left.min(LOOK));
+            if state.pulses == seen {
+                drop(self.stage.gate.wait(state, limit));
+            }
         }
+    }
+
+    /// The time until a command that has exited will have been silent for long enough.
+    fn silence_left(&self, state: &State, command: usize) -> Option<Duration> {
+        let actor = state.actors.get(command).filter(|actor| actor.exited)?;
+        let left = self.settle(state, command).checked_sub(actor.last.elapsed())?;
+        Some(left + MOMENT)
     }
 
     /// The silence after which nothing more comes of a command.
