@@ -35,7 +35,7 @@ const SCRIPTS: &str = "compare -f receipt.sql@3 -f close.sql -f report.sql@3 --s
 /// The levels of scripts are read back by a session of isobench's own, which the server counts, too.
 #[test]
 fn the_session_that_reads_levels_back_is_counted() {
-    let Some(s) = Scene::with_server("the_session_that_reads_levels_back_is_counted").map(scene) else {
+    let Some(s) = Scene::with_database("the_session_that_reads_levels_back_is_counted").map(scene) else {
         return;
     };
     let line = "compare -f receipt.sql -f report.sql --setup setup.sql --levels rc --allocation report=rr,*=rc \
@@ -58,13 +58,13 @@ fn the_session_that_reads_levels_back_is_counted() {
 #[test]
 fn a_reader_among_serializable_writers_is_judged_by_its_own_level() {
     let Some(s) =
-        Scene::with_server("a_reader_among_serializable_writers_is_judged_by_its_own_level").map(scene)
+        Scene::with_database("a_reader_among_serializable_writers_is_judged_by_its_own_level").map(scene)
     else {
         return;
     };
     let line = format!(
         "{SCRIPTS} --levels rc --allocation report=rr,*=ser --allocation report.sql=rr,close=rc,*=ser -c 8 \
-         --transactions 400 --rounds 2 --warmup 0 --no-try --json out.json --server-setting fsync=off \
+         --transactions 400 --rounds 2 --warmup 0 --no-try --json out.json \
          --require mixed+close=rc.tps>0 --require rc.tps>0"
     );
     let finished = s.run(&words(&line)).expect(0);
@@ -120,7 +120,7 @@ fn levels_of_scripts_that_are_wrong_are_refused_before_anything_is_started() {
 /// A script that writes can't be READ ONLY, which its trial shows.
 #[test]
 fn read_only_is_tried_before_measuring() {
-    let Some(s) = Scene::with_server("read_only_is_tried_before_measuring").map(scene) else { return };
+    let Some(s) = Scene::with_database("read_only_is_tried_before_measuring").map(scene) else { return };
     let line = format!("{SCRIPTS} --levels rc --allocation close=rr_ro,*=rc --transactions 10");
     let line = words(&line).into_iter().map(|word| word.replace('_', " ")).collect::<Vec<_>>();
     let finished = s.run(&line.iter().map(String::as_str).collect::<Vec<_>>()).expect(2);

@@ -179,7 +179,9 @@ fn a_variable_inside_quotes_is_no_parameter() {
 
 #[test]
 fn a_comparison_that_cant_be_measured_says_why_once() {
-    let Some(scene) = Scene::with_server("a_comparison_that_cant_be_measured_says_why_once") else { return };
+    let Some(scene) = Scene::with_database("a_comparison_that_cant_be_measured_says_why_once") else {
+        return;
+    };
     let (name, text, texts) = FAILING[0];
     scene.write(name, text);
     let options = [
@@ -211,8 +213,10 @@ fn a_comparison_that_cant_be_measured_says_why_once() {
 
 #[test]
 fn a_result_that_cannot_be_written_is_still_printed() {
-    let Some(scene) = Scene::with_server("a_result_that_cannot_be_written_is_still_printed") else { return };
-    let measure = "--transactions 5 --warmup 0 --rounds 1 --levels rc -c 1 --server-setting fsync=off";
+    let Some(scene) = Scene::with_database("a_result_that_cannot_be_written_is_still_printed") else {
+        return;
+    };
+    let measure = "--transactions 5 --warmup 0 --rounds 1 --levels rc -c 1";
     if !Path::new("/dev/full").exists() {
         return;
     }
@@ -221,19 +225,19 @@ fn a_result_that_cannot_be_written_is_still_printed() {
         let finished = scene.run(&words(&arguments)).expect(1);
         finished.says(&["could not write \"/dev/full\""]).prints(&[" read committed "]);
     }
-    let finished = scene.run(&words("run -t 2 --json /dev/full --server-setting fsync=off")).expect(1);
+    scene.run(&["init"]).expect(0);
+    let finished = scene.run(&words("run -t 2 --json /dev/full")).expect(1);
     finished.says(&["could not write \"/dev/full\""]).prints(&["actually processed: 2/2"]);
     scene.assert_clean();
 }
 
 #[test]
 fn a_closed_pipe_is_no_panic() {
-    let Some(scene) = Scene::with_server("a_closed_pipe_is_no_panic") else { return };
+    let Some(scene) = Scene::with_database("a_closed_pipe_is_no_panic") else { return };
     let sh = |line: &str| {
         let line = line.replace(
             "COMPARE",
-            "compare --transactions 5 --warmup 0 --rounds 1 --levels rc -c 1 --json out.json \
-             --server-setting fsync=off",
+            "compare --transactions 5 --warmup 0 --rounds 1 --levels rc -c 1 --json out.json",
         );
         let mut command = scene.program(Path::new("/bin/sh"), &["-c", &line, &isobench()]);
         Running::start(&mut command).finish().expect(0)

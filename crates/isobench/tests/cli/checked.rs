@@ -25,9 +25,9 @@ fn anomalies(round: &Value) -> Vec<&str> {
 
 #[test]
 fn each_level_is_judged_by_its_own_history() {
-    let Some(scene) = Scene::with_server("each_level_is_judged_by_its_own_history") else { return };
+    let Some(scene) = Scene::with_database("each_level_is_judged_by_its_own_history") else { return };
     let options = "compare --workload registers:keys=16 --clients 8 --rounds 2 --transactions 60 --warmup 0.1 \
-        --details --server-setting fsync=off --json out.json --csv out.csv";
+        --details --json out.json --csv out.csv";
     let finished = scene.run(&words(options)).expect(0);
     let finished = finished.prints(&["anomalies", "no forbidden anomaly", "transactions had an anomaly: "]);
     assert!(!finished.stdout.contains("BROKEN"), "{}", finished.stdout);
@@ -56,9 +56,8 @@ fn each_level_is_judged_by_its_own_history() {
 
 #[test]
 fn an_audit_prints_witnesses_and_writes_histories() {
-    let Some(scene) = Scene::with_server("an_audit_prints_witnesses_and_writes_histories") else { return };
-    let options = "audit --levels rc,ser --workload write-skew:shifts=4 --clients 8 --transactions 100 \
-        --server-setting fsync=off";
+    let Some(scene) = Scene::with_database("an_audit_prints_witnesses_and_writes_histories") else { return };
+    let options = "audit --levels rc,ser --workload write-skew:shifts=4 --clients 8 --transactions 100";
     let finished = scene.run(&words(options)).expect(0).says(&["the histories are in isobench-history"]);
     let finished = finished.prints(&[
         "write-skew:shifts=4, read committed, 8 clients",
@@ -85,8 +84,9 @@ fn an_audit_prints_witnesses_and_writes_histories() {
 
 #[test]
 fn a_run_is_judged_too() {
-    let Some(scene) = Scene::with_server("a_run_is_judged_too") else { return };
+    let Some(scene) = Scene::with_database("a_run_is_judged_too") else { return };
     let run = "run --workload bank:accounts=8 --isolation rr -c 4 -t 100 --max-tries 1000 -L 10000";
+    scene.run(&words("init --workload bank:accounts=8")).expect(0);
     let finished = scene.run(&words(&format!("{run} --history bank.history --json out.json"))).expect(0);
     finished.prints(&["transaction type: ", "snapshot isolation", "invariant total-unchanged: held"]);
     let document = document::read(&scene, "out.json");
@@ -264,7 +264,9 @@ fn a_wrong_annotation_accuses_nobody() {
 
 #[test]
 fn an_initial_value_that_nobody_wrote_accuses_nobody() {
-    let Some(scene) = Scene::with_server("an_initial_value_that_nobody_wrote_accuses_nobody") else { return };
+    let Some(scene) = Scene::with_database("an_initial_value_that_nobody_wrote_accuses_nobody") else {
+        return;
+    };
     scene.write("tables.sql", TABLE);
     scene.write(
         "values.sql",
@@ -284,7 +286,7 @@ fn an_initial_value_that_nobody_wrote_accuses_nobody() {
 #[test]
 fn a_history_that_cant_be_written_proves_nothing() {
     let test = "a_history_that_cant_be_written_proves_nothing";
-    let Some(scene) = Scene::with_server(test) else { return };
+    let Some(scene) = Scene::with_database(test) else { return };
     if !may_mount() {
         return skip(test, "to mount a small file system takes root, unshare and mount");
     }
@@ -313,7 +315,7 @@ fn a_history_that_cant_be_written_proves_nothing() {
 #[test]
 fn an_audit_says_which_histories_arent_there() {
     let test = "an_audit_says_which_histories_arent_there";
-    let Some(scene) = Scene::with_server(test) else { return };
+    let Some(scene) = Scene::with_database(test) else { return };
     if !may_mount() {
         return skip(test, "to mount a small file system takes root, unshare and mount");
     }

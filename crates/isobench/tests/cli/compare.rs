@@ -128,8 +128,8 @@ fn check_csv(document: &Value, csv: &str) {
 
 #[test]
 fn a_mix_of_scripts_keeps_the_books() {
-    let Some(scene) = Scene::with_server("a_mix_of_scripts_keeps_the_books") else { return };
-    let options = "compare --server-setting fsync=off --levels ser --clients 3 -b tpcb-like@2 -b simple-update \
+    let Some(scene) = Scene::with_database("a_mix_of_scripts_keeps_the_books") else { return };
+    let options = "compare --levels ser --clients 3 -b tpcb-like@2 -b simple-update \
         -b select-only@3 --protocol extended --max-tries 2 --transactions 40 --warmup 0 --rounds 1 --json out.json";
     scene.run(&words(options)).expect(0);
     let document = document::read(&scene, "out.json");
@@ -155,7 +155,7 @@ fn more_clients_than_the_default_get_connections() {
 
 #[test]
 fn a_workload_of_ones_own() {
-    let Some(scene) = Scene::with_server("a_workload_of_ones_own") else { return };
+    let Some(scene) = Scene::with_database("a_workload_of_ones_own") else { return };
     scene.write(
         "tables.sql",
         "drop table if exists doctors;\n\
@@ -171,7 +171,7 @@ fn a_workload_of_ones_own() {
          update doctors set on_call = not on_call where id = :id;\n\
          end;\n",
     );
-    let options = "compare --server-setting fsync=off --levels rc,ser --clients 4 --setup tables.sql \
+    let options = "compare --levels rc,ser --clients 4 --setup tables.sql \
         --workload leave.sql --transactions 100 --warmup 0 --rounds 1 --json out.json";
     let finished = scene.run(&words(options)).expect(0).prints(&["leave.sql"]);
     let document = document::read(&scene, "out.json");
@@ -189,11 +189,11 @@ fn a_workload_of_ones_own() {
 /// nevertheless.
 #[test]
 fn what_cannot_be_tried_is_measured() {
-    let Some(scene) = Scene::with_server("what_cannot_be_tried_is_measured") else { return };
+    let Some(scene) = Scene::with_database("what_cannot_be_tried_is_measured") else { return };
     scene.write("setup.sql", "DROP TABLE IF EXISTS t; CREATE TABLE t (v int);\n");
     scene.write("own.sql", "VACUUM t;\n");
     let options = "compare --workload own.sql --setup setup.sql --levels rc --clients 2 --transactions 5 --warmup 0 \
-        --rounds 1 --server-setting fsync=off";
+        --rounds 1";
     scene.run(&words(options)).expect(0);
 }
 

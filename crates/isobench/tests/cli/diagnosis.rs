@@ -22,7 +22,7 @@ fn compared(scene: &Scene, [script, tables]: [&str; 2]) -> (String, serde_json::
     scene.write("transfer.sql", script);
     scene.write("tables.sql", tables);
     let line = "compare --workload transfer.sql --setup tables.sql --levels rr,ser -c 8 --rounds 1 --time 1 --slice 0 \
-        --warmup 0.1 --server-setting fsync=off --json out.json";
+        --warmup 0.1 --json out.json";
     let text = scene.run(&words(line)).expect(0).stdout;
     // However wide the terminal is.
     (text.split_whitespace().collect::<Vec<_>>().join(" "), document::read(scene, "out.json"))
@@ -30,7 +30,7 @@ fn compared(scene: &Scene, [script, tables]: [&str; 2]) -> (String, serde_json::
 
 #[test]
 fn a_small_table_that_is_scanned_is_diagnosed() {
-    let Some(scene) = Scene::with_server("a_small_table_that_is_scanned_is_diagnosed") else { return };
+    let Some(scene) = Scene::with_database("a_small_table_that_is_scanned_is_diagnosed") else { return };
     let [script, tables] = example();
     let few = [script.replace("1000", "100").replace("999", "99"), tables.replace("1000", "100")];
     assert!(few[0].contains("random(1, 99)") && few[1].contains("generate_series(1, 100)"), "{few:?}");
@@ -53,7 +53,7 @@ fn a_small_table_that_is_scanned_is_diagnosed() {
 
 #[test]
 fn the_manuals_own_example_isnt_scanned() {
-    let Some(scene) = Scene::with_server("the_manuals_own_example_isnt_scanned") else { return };
+    let Some(scene) = Scene::with_database("the_manuals_own_example_isnt_scanned") else { return };
     let [script, tables] = example();
     let (text, document) = compared(&scene, [&script, &tables]);
     assert!(!text.contains("is scanned as a whole"), "{text}");

@@ -35,7 +35,7 @@ fn verdicts(document: &Value) -> Vec<(String, usize)> {
 
 #[test]
 fn a_lost_update_is_shown_step_by_step() {
-    let Some(s) = Scene::with_server("a_lost_update_is_shown_step_by_step").map(scene) else { return };
+    let Some(s) = Scene::with_database("a_lost_update_is_shown_step_by_step").map(scene) else { return };
     let line = "probe -f sell.sql --setup setup.sql --try 100s --json found.json --replay lost.spec";
     let finished = s.run(&words(line)).expect(0);
     finished.prints(&[
@@ -79,7 +79,7 @@ fn wrong_input_is_refused_before_anything_is_started() {
 
 #[test]
 fn what_cannot_be_tried_is_named_with_its_reason() {
-    let Some(s) = Scene::with_server("what_cannot_be_tried_is_named_with_its_reason").map(scene) else {
+    let Some(s) = Scene::with_database("what_cannot_be_tried_is_named_with_its_reason").map(scene) else {
         return;
     };
     s.write("truncate.sql", "TRUNCATE stock;\n");
@@ -93,7 +93,7 @@ fn what_cannot_be_tried_is_named_with_its_reason() {
 #[test]
 fn a_mistake_in_a_script_or_a_condition_is_an_error() {
     let test = "a_mistake_in_a_script_or_a_condition_is_an_error";
-    let Some(s) = Scene::with_server(test).map(scene) else { return };
+    let Some(s) = Scene::with_database(test).map(scene) else { return };
     s.write("typo.sql", "BEGIN;\nSELECT lef_over FROM stock;\nCOMMIT;\n");
     let finished = s.run(&words("probe -f typo.sql --setup setup.sql --levels rc")).expect(1);
     assert!(
@@ -156,7 +156,7 @@ fn a_comparison_tries_after_its_first_round() {
 #[test]
 fn a_comparison_answers_by_what_it_tried() {
     let test = "a_comparison_answers_by_what_it_tried";
-    let Some(s) = Scene::with_server(test).map(scene) else { return };
+    let Some(s) = Scene::with_database(test).map(scene) else { return };
     let line = format!("{SHORT} -f sell.sql --setup setup.sql --try 100s");
     let finished = s.run(&words(&line)).expect(0);
     for said in [
@@ -186,7 +186,7 @@ fn a_comparison_answers_by_what_it_tried() {
 #[test]
 fn a_session_that_is_lost_while_trying_ends_no_comparison() {
     let test = "a_session_that_is_lost_while_trying_ends_no_comparison";
-    let Some(s) = Scene::with_server(test).map(scene) else { return };
+    let Some(s) = Scene::with_database(test).map(scene) else { return };
     s.write("large.sql", "SELECT repeat('x', 68000000) AS x;\n");
     let line = "compare --levels rc --clients 1 --transactions 1 --warmup 0 --rounds 1 --json out.json -f large.sql \
                 --setup setup.sql --try 5s";

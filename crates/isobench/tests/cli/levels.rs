@@ -6,7 +6,7 @@ use crate::support::document::{self, cells, rounds};
 use crate::support::scene::Scene;
 
 /// One of 128 transactions is asked for its level.
-const SHORT: &str = "--clients 2 --transactions 300 --warmup 0 --rounds 1 --server-setting fsync=off";
+const SHORT: &str = "--clients 2 --transactions 300 --warmup 0 --rounds 1";
 
 #[test]
 fn scripts_that_set_a_level_are_refused() {
@@ -48,7 +48,8 @@ fn measured(scene: &Scene, setup: &str, script: &str) -> serde_json::Value {
 
 #[test]
 fn a_function_that_changes_the_sessions_level_brands_the_row() {
-    let Some(scene) = Scene::with_server("a_function_that_changes_the_sessions_level_brands_the_row") else {
+    let Some(scene) = Scene::with_database("a_function_that_changes_the_sessions_level_brands_the_row")
+    else {
         return;
     };
     let setup = "CREATE FUNCTION sneak() RETURNS text LANGUAGE sql AS
@@ -68,7 +69,7 @@ fn a_function_that_changes_the_sessions_level_brands_the_row() {
 
 #[test]
 fn a_level_that_a_variable_sets_brands_the_row() {
-    let Some(scene) = Scene::with_server("a_level_that_a_variable_sets_brands_the_row") else { return };
+    let Some(scene) = Scene::with_database("a_level_that_a_variable_sets_brands_the_row") else { return };
     let script = "SELECT 'ISOLATION LEVEL SERIALIZABLE' AS more \\gset\nBEGIN :more;\nSELECT 1;\nCOMMIT;\n";
     let document = measured(&scene, "CREATE TABLE t (v int);", script);
     let round = rounds(&document).next().expect("a round");

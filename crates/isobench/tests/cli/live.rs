@@ -8,8 +8,7 @@ use crate::support::program::{Finished, Running};
 use crate::support::scene::Scene;
 use crate::support::terminal::Terminal;
 
-const COMPARE: &str = "compare -w registers --levels rc,rr --clients 4 --warmup 0 --no-save --slice 0 --server-setting \
-    fsync=off";
+const COMPARE: &str = "compare -w registers --levels rc,rr --clients 4 --warmup 0 --no-save --slice 0";
 
 /// The characters of the progress bar.
 const BAR: [char; 2] = ['█', '░'];
@@ -33,7 +32,7 @@ fn assert_clean(terminal: &Terminal, finished: &Finished) {
 
 #[test]
 fn a_running_cell_is_shown_and_removed() {
-    let Some(scene) = Scene::with_server("a_running_cell_is_shown_and_removed") else { return };
+    let Some(scene) = Scene::with_database("a_running_cell_is_shown_and_removed") else { return };
     let terminal = Terminal::new(24, 100);
     let running = start(&scene, &terminal, "--rounds 2 --time 0.5 --live", "xterm");
     terminal.wait_for(&["0/4", "round 1/2, ", "per s, mean", "conflicts", "% of attempts", "ms mean"]);
@@ -52,7 +51,7 @@ fn a_running_cell_is_shown_and_removed() {
 
 #[test]
 fn cells_that_take_turns_are_shown_together() {
-    let Some(scene) = Scene::with_server("cells_that_take_turns_are_shown_together") else { return };
+    let Some(scene) = Scene::with_database("cells_that_take_turns_are_shown_together") else { return };
     let terminal = Terminal::new(24, 100);
     let options = format!("{} --rounds 2 --time 0.6 --live", COMPARE.replace("--slice 0", "--slice 0.1"));
     let running = Running::start_on(scene.isobench(&words(&options)).env("TERM", "xterm"), terminal.end());
@@ -71,7 +70,7 @@ fn cells_that_take_turns_are_shown_together() {
 
 #[test]
 fn a_smaller_window_shows_the_first_lines() {
-    let Some(scene) = Scene::with_server("a_smaller_window_shows_the_first_lines") else { return };
+    let Some(scene) = Scene::with_database("a_smaller_window_shows_the_first_lines") else { return };
     let terminal = Terminal::new(24, 100);
     let running = start(&scene, &terminal, "--rounds 2 --time 600 --live", "xterm");
     terminal.wait_for(&["0/4", "per s, mean", "ms mean"]);
@@ -86,7 +85,7 @@ fn a_smaller_window_shows_the_first_lines() {
 
 #[test]
 fn ctrl_c_leaves_the_terminal_as_it_was() {
-    let Some(scene) = Scene::with_server("ctrl_c_leaves_the_terminal_as_it_was") else { return };
+    let Some(scene) = Scene::with_database("ctrl_c_leaves_the_terminal_as_it_was") else { return };
     let terminal = Terminal::new(24, 100);
     let running = start(&scene, &terminal, "--rounds 2 --time 600 --live", "xterm");
     terminal.wait_for(&["per s, mean"]);
@@ -103,7 +102,7 @@ fn ctrl_c_leaves_the_terminal_as_it_was() {
 #[test]
 fn without_live_there_is_one_line_and_without_a_terminal_plain_ones() {
     let test = "without_live_there_is_one_line_and_without_a_terminal_plain_ones";
-    let Some(scene) = Scene::with_server(test) else { return };
+    let Some(scene) = Scene::with_database(test) else { return };
     let terminal = Terminal::new(24, 120);
     let running = start(&scene, &terminal, "--rounds 2 --time 0.5", "xterm");
     terminal.wait_for(&["0/4, ", " left  round 1/2, ", " tps, ", " conflicts/s"]);

@@ -7,7 +7,7 @@ use crate::support::scene::Scene;
 
 /// A folder with a result in it and one below it.
 fn scene(test: &str) -> Option<Scene> {
-    let s = Scene::with_server(test)?;
+    let s = Scene::with_database(test)?;
     fs::create_dir_all(s.file("all/other")).expect("folders");
     for (levels, file) in [("rc,ser", "all/first.json"), ("rr", "all/other/second.json")] {
         let line =

@@ -12,7 +12,9 @@ const TABLES: &str = "CREATE TABLE stock (item int PRIMARY KEY, n int);\nCREATE 
 
 #[test]
 fn a_built_in_script_is_described_within_80_columns() {
-    let Some(scene) = Scene::with_server("a_built_in_script_is_described_within_80_columns") else { return };
+    let Some(scene) = Scene::with_server("a_built_in_script_is_described_within_80_columns") else {
+        return;
+    };
     let finished = scene.run(&["observe", "-b", "tpcb"]).expect(0);
     let finished = finished.prints(&[
         "(sort of)>:9: UPDATE pgbench_branches SET bbalance",
@@ -28,7 +30,7 @@ fn a_built_in_script_is_described_within_80_columns() {
 
 #[test]
 fn scripts_and_tables_of_ones_own_are_described_as_they_are_sent() {
-    let Some(scene) = Scene::with_server("scripts_and_tables_of_ones_own_are_described_as_they_are_sent")
+    let Some(scene) = Scene::with_database("scripts_and_tables_of_ones_own_are_described_as_they_are_sent")
     else {
         return;
     };
@@ -116,7 +118,7 @@ fn wrong_options_and_scripts_are_errors_before_a_server_is_started() {
 
 #[test]
 fn a_statement_whose_plan_would_change_is_sent_as_written() {
-    let Some(scene) = Scene::with_server("a_statement_whose_plan_would_change_is_sent_as_written") else {
+    let Some(scene) = Scene::with_database("a_statement_whose_plan_would_change_is_sent_as_written") else {
         return;
     };
     let tables = "DROP TABLE IF EXISTS big;\nCREATE TABLE big (id int PRIMARY KEY, v int NOT NULL);\n\

@@ -37,7 +37,7 @@ fn command(more: &str) -> String {
     let files: Vec<String> = SCRIPTS.iter().map(|script| format!("-f {script}")).collect();
     format!(
         "compare {} --setup setup.sql --clients 8 --transactions 60 --warmup 0 --rounds 1 \
-         --server-setting fsync=off --json out.json {more}",
+         --json out.json {more}",
         files.join(" ")
     )
 }
@@ -187,7 +187,7 @@ fn saved(scene: &Scene, sets: [&str; 2]) -> Vec<Value> {
         );
     }
     let line = "compare -f name.sql -f city.sql --setup accounts.sql --levels rc --clients 8 --transactions 100 \
-                --warmup 0 --rounds 1 --no-try --server-setting fsync=off --json out.json";
+                --warmup 0 --rounds 1 --no-try --json out.json";
     scene.run(&words(line)).expect(0);
     rounds(&document::read(scene, "out.json")).map(|round| round["verdict"].clone()).collect()
 }
@@ -195,7 +195,7 @@ fn saved(scene: &Scene, sets: [&str; 2]) -> Vec<Value> {
 /// Two scripts that save whole rows overwrite each other's columns, and the result says so.
 #[test]
 fn columns_that_are_written_back_are_said() {
-    let Some(scene) = Scene::with_server("columns_that_are_written_back_are_said") else { return };
+    let Some(scene) = Scene::with_database("columns_that_are_written_back_are_said") else { return };
     let whole = "name = :name, city = :city";
     for verdict in saved(&scene, [whole, whole]) {
         assert!(verdict["anomalous"].as_u64() > Some(0), "{verdict:#}");
@@ -214,7 +214,7 @@ fn columns_that_are_written_back_are_said() {
 /// A page whose OFFSET is a variable is named among what isn't covered only where it skipped rows.
 #[test]
 fn a_page_is_named_where_it_skipped_rows() {
-    let Some(scene) = Scene::with_server("observed_pages") else { return };
+    let Some(scene) = Scene::with_database("observed_pages") else { return };
     scene.write(
         "setup.sql",
         "CREATE TABLE seat (id int PRIMARY KEY, room int NOT NULL, taken int NOT NULL DEFAULT 0);\n\
@@ -230,7 +230,7 @@ fn a_page_is_named_where_it_skipped_rows() {
             ),
         );
         let command = "compare -f page.sql --setup setup.sql --levels ser --clients 2 --transactions 40 \
-                       --warmup 0 --rounds 1 --no-try --server-setting fsync=off --json out.json";
+                       --warmup 0 --rounds 1 --no-try --json out.json";
         scene.run(&words(command)).expect(0);
         let document = document::read(&scene, "out.json");
         let cell = &cells(&document)[0];

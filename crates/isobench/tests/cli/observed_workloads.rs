@@ -55,7 +55,7 @@ fn found(scene: &Scene, observe: &str) -> Option<BTreeSet<(String, String, Strin
     let names: Vec<String> = names.map(|name| format!("-w {name}")).collect();
     let line = format!(
         "compare {} --observe {observe} --clients 8 --transactions 60 --warmup 0 --rounds 1 \
-         --server-setting fsync=off --json out.json",
+         --json out.json",
         names.join(" ")
     );
     let finished = scene.run(&words(&line));
@@ -111,14 +111,14 @@ fn each_is_found(scene: &Scene, observe: &str) {
 
 #[test]
 fn workloads_are_judged_by_rows() {
-    let Some(scene) = Scene::with_server("workloads_are_judged_by_rows") else { return };
+    let Some(scene) = Scene::with_database("workloads_are_judged_by_rows") else { return };
     each_is_found(&scene, "rows");
     assert_observed(&document::read(&scene, "out.json"));
 }
 
 #[test]
 fn workloads_are_judged_by_annotations() {
-    let Some(scene) = Scene::with_server("workloads_are_judged_by_annotations") else { return };
+    let Some(scene) = Scene::with_database("workloads_are_judged_by_annotations") else { return };
     each_is_found(&scene, "annotations");
     let document = document::read(&scene, "out.json");
     assert!(document.get("observations").is_none_or(|seen| *seen == serde_json::json!([])));
@@ -127,9 +127,9 @@ fn workloads_are_judged_by_annotations() {
 /// Ranges are searched: what they missed is seen, too. Nothing is made of it, so no harm is done.
 #[test]
 fn ranges_have_phantoms() {
-    let Some(scene) = Scene::with_server("ranges_have_phantoms") else { return };
+    let Some(scene) = Scene::with_database("ranges_have_phantoms") else { return };
     let line = "audit -w ycsb+e:records=20,inserts=20,longest=5 --levels rr --clients 8 --transactions 60 \
-                --server-setting fsync=off --json out.json";
+                --json out.json";
     scene.run(&words(line)).expect(0);
     let document = document::read(&scene, "out.json");
     let cell = &cells(&document)[0];
@@ -141,7 +141,7 @@ fn ranges_have_phantoms() {
 #[test]
 fn every_transaction_can_have_a_session_of_its_own() {
     let test = "every_transaction_can_have_a_session_of_its_own";
-    let Some(scene) = Scene::with_server(test) else { return };
+    let Some(scene) = Scene::with_database(test) else { return };
     let line = "compare -w ycsb+f:operations=2,hotspot=1 --vary moves=0,5 --details --connect --levels ser --clients 2 \
                 --transactions 20 --warmup 0 --rounds 1 --json out.json";
     scene.run(&words(line)).expect(0).prints(&["a connection for each", "Moves 5"]);
@@ -173,7 +173,7 @@ fn pgbenchs_scripts_are_serializable_at_every_level() {
     for version in ["15", "18"] {
         let line = format!(
             "compare --details -w tpcb-like -w simple-update -w select-only --vary server-version={version} \
-             --clients 8 --transactions 60 --warmup 0 --rounds 1 --server-setting fsync=off --json out.json"
+             --clients 8 --transactions 60 --warmup 0 --rounds 1 --json out.json"
         );
         scene.run(&words(&line)).expect(0).prints(&["serializable", "no forbidden anomaly"]);
         let document = document::read(&scene, "out.json");
@@ -199,10 +199,9 @@ fn pgbenchs_scripts_are_serializable_at_every_level() {
 #[test]
 fn new_order_and_payment_are_serializable_by_columns() {
     let test = "new_order_and_payment_are_serializable_by_columns";
-    let Some(scene) = Scene::with_server(test) else { return };
+    let Some(scene) = Scene::with_database(test) else { return };
     let line = "compare -w tpcc:customers=30,items=100,order_statuses=0,deliveries=0,stock_levels=0 --levels rc \
-                --clients 8 --transactions 60 --warmup 0 --rounds 1 --no-try --server-setting fsync=off \
-                --server-setting deadlock_timeout=10ms --json out.json";
+                --clients 8 --transactions 60 --warmup 0 --rounds 1 --no-try --json out.json";
     scene.run(&words(line)).expect(0);
     let document = document::read(&scene, "out.json");
     for cell in cells(&document) {

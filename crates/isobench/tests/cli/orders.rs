@@ -23,12 +23,11 @@ const STRATEGIES: [(&str, bool); 7] = [
 
 #[test]
 fn every_strategy_gets_its_own_verdict() {
-    let Some(scene) = Scene::with_server("every_strategy_gets_its_own_verdict") else { return };
+    let Some(scene) = Scene::with_database("every_strategy_gets_its_own_verdict") else { return };
     let names = STRATEGIES.map(|row| row.0).join(",");
     let options = format!(
         "compare --workload orders:shops=2 --strategies {names} --levels rc,ser --clients 8 --rounds 1 \
-         --transactions 100 --warmup 0.1 --max-warmup 0.1 --server-setting fsync=off \
-         --server-setting deadlock_timeout=10ms --json out.json"
+         --transactions 100 --warmup 0.1 --max-warmup 0.1 --json out.json"
     );
     scene.run(&words(&options)).expect(0);
     let document = document::read(&scene, "out.json");

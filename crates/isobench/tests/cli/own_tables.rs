@@ -164,7 +164,7 @@ fn conditions(cell: &Value) -> Vec<(&Value, &Value)> {
 
 #[test]
 fn a_broken_condition_is_counted_and_is_no_broken_promise() {
-    let Some(scene) = Scene::with_server("a_broken_condition_is_counted_and_is_no_broken_promise") else {
+    let Some(scene) = Scene::with_database("a_broken_condition_is_counted_and_is_no_broken_promise") else {
         return;
     };
     scene.write("gift.sql", GIFT);
@@ -312,7 +312,7 @@ const LOCKING: &str = "BEGIN;\nSELECT id FROM account WHERE id = 1;\nSELECT pg_a
 #[test]
 fn a_cell_doesnt_wait_for_locks_that_sessions_of_another_keep() {
     let test = "a_cell_doesnt_wait_for_locks_that_sessions_of_another_keep";
-    let Some(scene) = Scene::with_server(test) else { return };
+    let Some(scene) = Scene::with_database(test) else { return };
     scene.write("use.sql", LOCKING);
     scene.write("tables.sql", TABLES);
     let line = "compare -w use.sql --setup tables.sql --levels rc,rr --clients 2 --time 0.6 --warmup 0.2 --rounds 2 \

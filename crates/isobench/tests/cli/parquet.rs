@@ -48,9 +48,9 @@ impl Tables {
 
 /// A scene with two results, `old` with recordings and `new`, their tables, and a log.
 fn measured(test: &str) -> Option<Scene> {
-    let scene = Scene::with_server(test)?;
-    let common = "compare -w registers:keys=20 --levels rc,ser --clients 4 --transactions 150 --warmup 0.2 --rounds 3 \
-                  --server-setting fsync=off";
+    let scene = Scene::with_database(test)?;
+    let common =
+        "compare -w registers:keys=20 --levels rc,ser --clients 4 --transactions 150 --warmup 0.2 --rounds 3";
     for more in ["--results old --history recordings", "--results new --no-verdict"] {
         let finished = scene.run(&words(&format!("{common} {more}")));
         assert!(finished.code() == Some(0), "{finished:#?}");
@@ -59,6 +59,7 @@ fn measured(test: &str) -> Option<Scene> {
         "report old --parquet tables --transactions recordings",
         "report old --parquet old/tables",
         "report new --parquet new/tables",
+        "init --workload registers",
         "run --workload registers --isolation rc -c 2 -t 50 --log --json log.json",
     ] {
         scene.run(&words(command)).expect(0);
@@ -183,7 +184,7 @@ fn polars_and_pandas_read_the_tables() {
         return skip(TEST, &why);
     }
     let program = python_with("polars").expect("found before");
-    let Some(scene) = Scene::with_server(TEST) else { return };
+    let Some(scene) = Scene::with_database(TEST) else { return };
     let measured = "compare --levels rc,ser --clients 2 --transactions 30 --rounds 1 --warmup 0 --results old \
                     --history recordings";
     scene.run(&words(measured)).expect(0);
@@ -203,7 +204,7 @@ fn recorded(scene: &Scene) {
 
 #[test]
 fn nothing_is_overwritten_or_mixed_up() {
-    let Some(scene) = Scene::with_server("parquet::nothing_is_overwritten_or_mixed_up") else { return };
+    let Some(scene) = Scene::with_database("parquet::nothing_is_overwritten_or_mixed_up") else { return };
     recorded(&scene);
     let all = "report a --parquet tables --transactions recordings";
     let finished = scene.run(&words(all)).expect(0);
@@ -253,7 +254,7 @@ fn nothing_is_overwritten_or_mixed_up() {
 
 #[test]
 fn a_recording_of_another_run_is_refused() {
-    let Some(scene) = Scene::with_server("parquet::a_recording_of_another_run_is_refused") else { return };
+    let Some(scene) = Scene::with_database("parquet::a_recording_of_another_run_is_refused") else { return };
     recorded(&scene);
     // The same cells again, of another length: the files have the same names.
     let again = "compare -w registers --levels rr --clients 2 --transactions 30 --rounds 2 --warmup 0 --results b \

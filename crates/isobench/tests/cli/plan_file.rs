@@ -6,7 +6,7 @@ use crate::support::scene::Scene;
 
 #[test]
 fn options_override_the_plan_and_files_are_relative_to_it() {
-    let Some(scene) = Scene::with_server("options_override_the_plan_and_files_are_relative_to_it") else {
+    let Some(scene) = Scene::with_database("options_override_the_plan_and_files_are_relative_to_it") else {
         return;
     };
     scene.write(

@@ -6,21 +6,8 @@ use std::path::PathBuf;
 use crate::support::document;
 use crate::support::scene::Scene;
 
-const QUICK: [&str; 13] = [
-    "compare",
-    "-w",
-    "tpcb-like",
-    "--levels",
-    "rc",
-    "--transactions",
-    "5",
-    "--warmup",
-    "0",
-    "--rounds",
-    "1",
-    "--server-setting",
-    "fsync=off",
-];
+const QUICK: [&str; 11] =
+    ["compare", "-w", "tpcb-like", "--levels", "rc", "--transactions", "5", "--warmup", "0", "--rounds", "1"];
 
 fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
     QUICK.into_iter().chain(more.iter().copied()).collect()
@@ -33,7 +20,7 @@ fn files(scene: &Scene) -> Vec<PathBuf> {
 
 #[test]
 fn a_result_has_a_folder_of_its_own() {
-    let Some(scene) = Scene::with_server("a_result_has_a_folder_of_its_own") else { return };
+    let Some(scene) = Scene::with_database("a_result_has_a_folder_of_its_own") else { return };
     let finished = scene.run(&with(&[])).expect(0);
     let line = finished
         .stdout
@@ -53,7 +40,7 @@ fn a_result_has_a_folder_of_its_own() {
 
 #[test]
 fn named_files_are_all_that_is_written() {
-    let Some(scene) = Scene::with_server("named_files_are_all_that_is_written") else { return };
+    let Some(scene) = Scene::with_database("named_files_are_all_that_is_written") else { return };
     scene.run(&with(&["--html", "page.html"])).expect(0).prints(&["Report: page.html"]);
     assert_eq!(files(&scene), [scene.file("page.html")]);
     scene.run(&with(&["--results", "here/there"])).expect(0).prints(&["Report: here/there/report.html"]);
@@ -66,7 +53,7 @@ fn named_files_are_all_that_is_written() {
 
 #[test]
 fn where_nothing_can_be_written_the_table_is_still_shown() {
-    let Some(scene) = Scene::with_server("where_nothing_can_be_written_the_table_is_still_shown") else {
+    let Some(scene) = Scene::with_database("where_nothing_can_be_written_the_table_is_still_shown") else {
         return;
     };
     // A file in place of the folder.
@@ -79,7 +66,7 @@ fn where_nothing_can_be_written_the_table_is_still_shown() {
 
 #[test]
 fn the_newest_result_has_a_link() {
-    let Some(scene) = Scene::with_server("the_newest_result_has_a_link") else { return };
+    let Some(scene) = Scene::with_database("the_newest_result_has_a_link") else { return };
     scene.run(&with(&["--results", "isobench-results/first"])).expect(0);
     let leads_to = || fs::read_link(scene.file("isobench-results/latest")).expect("a link");
     assert_eq!(leads_to(), PathBuf::from("first"));
@@ -101,7 +88,7 @@ fn the_newest_result_has_a_link() {
 #[test]
 fn a_result_goes_to_standard_output_and_the_table_to_standard_error() {
     let test = "a_result_goes_to_standard_output_and_the_table_to_standard_error";
-    let Some(scene) = Scene::with_server(test) else { return };
+    let Some(scene) = Scene::with_database(test) else { return };
     let finished = scene.run(&with(&["--json", "-", "--require", "tps > 0"])).expect(0);
     let document: serde_json::Value = serde_json::from_str(&finished.stdout).expect("nothing but JSON");
     assert_eq!((&document["complete"], &document["requirements"][0]["met"]), (&true.into(), &true.into()));
@@ -109,6 +96,7 @@ fn a_result_goes_to_standard_output_and_the_table_to_standard_error() {
     let finished = scene.run(&with(&["--csv", "-", "--no-save"])).expect(0).says(&["  read committed "]);
     let lines: Vec<&str> = finished.stdout.lines().collect();
     assert!(lines.len() == 2 && lines[0].starts_with("product,"), "{}", finished.stdout);
+    scene.run(&["init"]).expect(0);
     let run =
         ["run", "-t", "5", "--json", "-", "--csv", "run.csv", "--require", "tps > 0", "--require", "p50 < 0"];
     let finished = scene.run(&run).expect(4);

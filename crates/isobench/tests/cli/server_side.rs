@@ -130,7 +130,7 @@ fn forbidden_views_cost_nothing_but_what_they_show() {
 
 #[test]
 fn without_an_observer_nothing_is_asked() {
-    let Some(scene) = Scene::with_server("without_an_observer_nothing_is_asked") else { return };
+    let Some(scene) = Scene::with_database("without_an_observer_nothing_is_asked") else { return };
     let line = "compare -w tpcb-like --levels rc -c 1 --transactions 5 --warmup 0 --rounds 1 --no-server-side --json \
         out.json";
     scene.run(&line.split_whitespace().collect::<Vec<_>>()).expect(0);
@@ -143,7 +143,7 @@ fn without_an_observer_nothing_is_asked() {
 /// include isobench's connecting, aren't compared.
 #[test]
 fn a_connection_for_each_transaction() {
-    let Some(scene) = Scene::with_server("a_connection_for_each_transaction") else { return };
+    let Some(scene) = Scene::with_database("a_connection_for_each_transaction") else { return };
     let line = "compare -w tpcb-like --levels rc,ser -c 2 --connect --transactions 20 --warmup 0 --rounds 1 --json \
         out.json";
     scene.run(&line.split_whitespace().collect::<Vec<_>>()).expect(0);

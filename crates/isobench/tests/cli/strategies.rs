@@ -11,8 +11,7 @@ use crate::support::scene::Scene;
 fn run(scene: &Scene, options: &str) -> (String, Value) {
     let workload = if options.contains("-w") { "" } else { "-w tpcb-like" };
     let line = format!(
-        "compare {workload} --clients 6 --warmup 0 --rounds 1 --server-setting fsync=off --server-setting \
-         deadlock_timeout=10ms --json out.json --no-server-side {options}"
+        "compare {workload} --clients 6 --warmup 0 --rounds 1 --json out.json --no-server-side {options}"
     );
     let finished = scene.run(&words(&line)).expect(0);
     scene.assert_clean();
@@ -26,7 +25,7 @@ fn name(cell: &Value) -> (&str, &str) {
 
 #[test]
 fn what_is_swallowed_is_not_throughput() {
-    let Some(scene) = Scene::with_server("what_is_swallowed_is_not_throughput") else { return };
+    let Some(scene) = Scene::with_database("what_is_swallowed_is_not_throughput") else { return };
     let (_, document) =
         run(&scene, "--strategies retry,swallow,procedure --levels rc,rr,ser --transactions 60");
     // The rows in the history match the commits: neither swallowed work nor retries inside the
@@ -61,7 +60,7 @@ fn what_is_swallowed_is_not_throughput() {
 
 #[test]
 fn every_strategy_does_the_same_work() {
-    let Some(scene) = Scene::with_server("every_strategy_does_the_same_work") else { return };
+    let Some(scene) = Scene::with_database("every_strategy_does_the_same_work") else { return };
     for (protocol, level) in [("simple", "rc"), ("prepared", "ser")] {
         let (_, document) = run(
             &scene,
@@ -85,7 +84,7 @@ fn every_strategy_does_the_same_work() {
 
 #[test]
 fn parameters_of_tables_and_of_workloads_vary() {
-    let Some(scene) = Scene::with_server("parameters_of_tables_and_of_workloads_vary") else { return };
+    let Some(scene) = Scene::with_database("parameters_of_tables_and_of_workloads_vary") else { return };
     let (_, document) = run(
         &scene,
         "--levels rc --transactions 5 --vary scale=1,2 --vary foreign-keys=off,on --vary unlogged-tables=on",
@@ -148,11 +147,12 @@ fn what_cannot_be_done_is_said_before_anything_is_measured() {
 
 #[test]
 fn a_strategy_that_the_server_cannot_do_is_left_out_of_a_plan() {
-    let Some(scene) = Scene::with_server("a_strategy_that_the_server_cannot_do_is_left_out_of_a_plan") else {
+    let Some(scene) = Scene::with_database("a_strategy_that_the_server_cannot_do_is_left_out_of_a_plan")
+    else {
         return;
     };
     scene.write("mine.toml", "strategies = [\"retry\", \"savepoint\"]\nlevels = [\"rc\"]\n");
-    let line = "compare --plan mine.toml --transactions 5 --warmup 0 --rounds 1 --server-setting fsync=off \
+    let line = "compare --plan mine.toml --transactions 5 --warmup 0 --rounds 1 \
         --json out.json";
     scene.run(&words(line)).expect(0).says(&["note: left out: ", "savepoint"]);
     let document = document::read(&scene, "out.json");

@@ -19,10 +19,12 @@ fn held(round: &Value) -> Vec<&Value> {
 
 #[test]
 fn three_levels_have_a_verdict_and_twelve_conditions() {
-    let Some(scene) = Scene::with_server("three_levels_have_a_verdict_and_twelve_conditions") else { return };
+    let Some(scene) = Scene::with_database("three_levels_have_a_verdict_and_twelve_conditions") else {
+        return;
+    };
     let options = format!(
         "compare --workload {SMALL} --levels rc,rr,ser --clients 4 --rounds 2 --transactions 15 --warmup 0.1 \
-         --max-warmup 0.1 --server-setting fsync=off --server-setting deadlock_timeout=10ms --json out.json"
+         --max-warmup 0.1 --json out.json"
     );
     let finished = scene.run(&words(&options)).expect(0);
     let finished =
@@ -64,11 +66,8 @@ fn three_levels_have_a_verdict_and_twelve_conditions() {
 
 #[test]
 fn an_audit_judges_tpcc() {
-    let Some(scene) = Scene::with_server("an_audit_judges_tpcc") else { return };
-    let options = format!(
-        "audit --workload {SMALL} --clients 4 --transactions 20 --server-setting fsync=off \
-         --server-setting deadlock_timeout=10ms --json out.json"
-    );
+    let Some(scene) = Scene::with_database("an_audit_judges_tpcc") else { return };
+    let options = format!("audit --workload {SMALL} --clients 4 --transactions 20 --json out.json");
     scene.run(&words(&options)).expect(0);
     let document = document::read(&scene, "out.json");
     assert_eq!(rounds(&document).count(), 3);

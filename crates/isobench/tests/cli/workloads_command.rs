@@ -36,7 +36,7 @@ fn a_wrong_name_is_an_error_that_lists_the_right_ones() {
 
 #[test]
 fn what_is_saved_runs_as_a_workload_of_ones_own() {
-    let Some(scene) = Scene::with_server("what_is_saved_runs_as_a_workload_of_ones_own") else { return };
+    let Some(scene) = Scene::with_database("what_is_saved_runs_as_a_workload_of_ones_own") else { return };
     let saved = scene.run(&["workloads", "bank:transfers=9,totals=1", "--save", "mine"]).expect(0);
     let line = saved.stdout.lines().find(|line| line.starts_with("isobench compare")).expect("a command");
     assert!(line.contains("mine/transfer.sql@9") && line.contains("--setup mine/tables.sql"), "{line}");

@@ -6,6 +6,7 @@ pub mod embedded;
 pub mod named;
 pub mod pgbench;
 pub mod pgbouncer;
+pub mod place;
 pub mod program;
 pub mod scene;
 pub mod terminal;

@@ -10,11 +10,14 @@ use isobench_testkit::folder;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::has_postgresql;
+use super::place::Place;
 use super::program::{Finished, Running, isobench};
 
 /// Folders of one test. Dropping it ends servers that a failed test left behind.
 pub struct Scene {
     folder: tempfile::TempDir,
+    /// The database that the environment of programs names.
+    place: Option<Place>,
 }
 
 impl Scene {
@@ -26,11 +29,21 @@ impl Scene {
             fs::create_dir_all(&path).expect("a folder");
             fs::set_permissions(&path, Permissions::from_mode(0o1777)).expect("chmod");
         }
-        Scene { folder }
+        Scene { folder, place: None }
     }
 
-    /// Creates a scene for a test that starts servers; `None` after printing the reason if that is
-    /// impossible.
+    /// Creates a scene whose programs find a database of its own on the server that tests share;
+    /// `None` after printing the reason if there is none. It saves the start of a server for each
+    /// program.
+    pub fn with_database(test: &str) -> Option<Scene> {
+        let mut scene = Scene::with_server(test)?;
+        scene.place = Some(Place::shared());
+        Some(scene)
+    }
+
+    /// Creates a scene for a test whose programs start servers, since it is about these, their
+    /// settings, versions or faults, or counts what a whole server does; `None` after printing the
+    /// reason if that is impossible.
     pub fn with_server(test: &str) -> Option<Scene> {
         has_postgresql(test).then(Scene::new)
     }
@@ -60,7 +73,7 @@ impl Scene {
         fs::read_to_string(self.file(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
-    /// The program with arguments, in an environment that names no server.
+    /// The program with arguments, in an environment that names no server but the scene's.
     pub fn isobench(&self, arguments: &[&str]) -> Command {
         self.program(Path::new(&isobench()), arguments)
     }
@@ -74,6 +87,7 @@ impl Scene {
                 command.env_remove(name);
             }
         }
+        command.envs(self.place.iter().flat_map(Place::environment));
         command
     }
 
