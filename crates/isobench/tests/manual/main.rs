@@ -5,6 +5,7 @@
 //! `docs/reference/commands.md`.
 
 mod commands;
+mod crates;
 mod factors;
 mod figures;
 mod language;
