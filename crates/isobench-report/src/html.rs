@@ -176,9 +176,14 @@ fn head(document: &Document) -> Markup {
             meta name="color-scheme" content="light dark";
             meta name="generator" content={ "isobench " (document.client.version) };
             title { (title(document)) " · isobench" }
-            style { (PreEscaped(STYLE)) (PreEscaped(FIGURES_STYLE)) }
+            style { (PreEscaped(style())) }
         }
     }
+}
+
+/// The style of a page, with that of its tables and figures.
+fn style() -> String {
+    [STYLE, &part::narrow(), FIGURES_STYLE].concat()
 }
 
 /// Nothing is loaded from anywhere; the only script that runs is the page's own, known by its

@@ -4,8 +4,8 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::part::{narrow, pairs};
-use super::{FIGURES_STYLE, SCRIPT, STYLE, policy};
+use super::part::pairs;
+use super::{SCRIPT, policy, style};
 
 /// A part of a page: its anchor, its heading, its content.
 pub type Part = (&'static str, &'static str, Markup);
@@ -34,7 +34,7 @@ pub fn sheet(title: &str, facts: &[(String, String)], parts: &[Part], last: &str
                 meta name="color-scheme" content="light dark";
                 meta name="generator" content={ "isobench " (env!("CARGO_PKG_VERSION")) };
                 title { (title) " · isobench" }
-                style { (PreEscaped(STYLE)) (PreEscaped(narrow())) (PreEscaped(FIGURES_STYLE)) }
+                style { (PreEscaped(style())) }
             }
             body {
                 a class="skip" href="#main" { "Skip to the results" }
