@@ -233,14 +233,10 @@ impl Ground {
         };
         // Something that happens now and then, such as the heartbeat of a worker, may come between.
         for _ in 0..REFILLED {
-            for table in dirty {
-                let name = self.tables[table].name.clone();
-                self.refill(table).map_err(|error| {
-                    // The transaction may be gone with its session.
-                    let _ = self.session.execute("ROLLBACK");
-                    RaceError::NotRestored { table: name, why: error.to_string() }
-                })?;
-            }
+            self.put_back(&dirty, ahead).inspect_err(|_| {
+                // The transaction may be gone with its session.
+                let _ = self.session.execute("ROLLBACK");
+            })?;
             dirty = self.dirty()?;
             if dirty.is_empty() {
                 break;
@@ -251,15 +247,27 @@ impl Ground {
             let why = "something else changes it; if it doesn't matter, leave it out by --ignore".to_owned();
             return Err(RaceError::NotRestored { table: self.tables[*table].name.clone(), why });
         }
+        Ok(())
+    }
+
+    /// Fills tables again, and sets the sequences, in one transaction: each commit waits for a disk.
+    fn put_back(&mut self, tables: &[usize], ahead: i64) -> Result<(), RaceError> {
+        self.session.execute("BEGIN")?;
+        for table in tables {
+            self.refill(*table).map_err(|error| RaceError::NotRestored {
+                table: self.tables[*table].name.clone(),
+                why: error.to_string(),
+            })?;
+        }
         if !self.sequences.is_empty() {
             let all: Vec<String> = self.sequences.iter().map(|one| one.set(ahead)).collect();
             self.session.execute(&format!("SELECT {}", all.join(", ")))?;
         }
+        self.session.execute("COMMIT")?;
         Ok(())
     }
 
     fn refill(&mut self, table: usize) -> Result<(), RaceError> {
-        self.session.execute("BEGIN")?;
         let name = self.tables[table].name.clone();
         if self.base[table].len() <= SMALL {
             self.session.execute(&format!("DELETE FROM ONLY {name}"))?;
@@ -282,7 +290,6 @@ impl Ground {
             self.session.execute(&sql)?;
             self.fill(table, &missing)?;
         }
-        self.session.execute("COMMIT")?;
         Ok(())
     }
 

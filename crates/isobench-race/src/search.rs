@@ -87,7 +87,8 @@ struct Plan {
     alias: Vec<usize>,
     /// For each command how promising a switch after each of its statements is.
     ranks: Vec<Vec<u8>>,
-    /// The statements of the second command that one alone can be switched at, after so many of the first one.
+    /// For a command and its statements before a switch, how many statements of the other command may come before
+    /// a second switch, and one more.
     bounds: BTreeMap<(usize, usize), usize>,
 }
 
@@ -141,16 +142,14 @@ impl Plan {
         found.into_iter().map(|(_, schedule)| schedule).collect()
     }
 
-    /// Notes what a schedule with one switch of two commands says of those with two. If the second command waits
-    /// for a lock until the first one has no statement left, a switch after that is the same schedule.
-    fn note(&mut self, outcome: &Outcome) {
-        let ([first, second], 2) = (outcome.schedule.0.as_slice(), self.ranks.len()) else { return };
-        let (Some(at), None) = (first.steps.and_then(|steps| usize::try_from(steps).ok()), second.steps)
-        else {
-            return;
-        };
+    /// What a schedule with one switch of two commands says of those with two: for a command and its statements
+    /// before the switch, how many of the other one's may come before a second switch, and one more. If the other
+    /// command waits for a lock until the first one has no statement left, a later switch is none.
+    fn bound(&self, outcome: &Outcome) -> Option<((usize, usize), usize)> {
+        let ([first, second], 2) = (outcome.schedule.0.as_slice(), self.ranks.len()) else { return None };
+        let at = usize::try_from(first.steps?).ok().filter(|_| second.steps.is_none())?;
         if outcome.is_stuck() || outcome.troubles.iter().any(|trouble| matches!(trouble, Trouble::Early(_))) {
-            return;
+            return None;
         }
         let mine: Vec<&Step> = outcome.steps.iter().filter(|step| step.command == second.command).collect();
         let after = outcome.steps.iter().skip(at).rposition(|step| step.command == first.command);
@@ -162,9 +161,9 @@ impl Plan {
             // All its statements came while the other one stood still.
             (None, _) if outcome.troubles.is_empty() => mine.len(),
             (Some(waited), Some(last)) if before(last) == waited + 1 => waited + 1,
-            _ => return,
+            _ => return None,
         };
-        self.bounds.insert((first.command, at), bound);
+        Some(((first.command, at), bound))
     }
 
     /// The schedules with two switches, the most promising first.
@@ -254,10 +253,10 @@ pub(crate) fn search(
             (None, 1) => Box::new(plan.one_switch().into_iter()),
             // The simplest schedule is the best one to show.
             (None, _) if problem.is_some() || tries.never_mix() || tries.race() => break,
-            (None, _) => Box::new(plan.two_switches().collect::<Vec<_>>().into_iter()),
+            (None, _) => Box::new(plan.two_switches()),
         };
-        let mut planned = 0;
-        let mut tried = 0;
+        let (mut planned, mut tried) = (0, 0);
+        let mut bounds = BTreeMap::new();
         for schedule in schedules {
             planned += 1;
             let over = problem.is_some() || began.elapsed() > limits.budget;
@@ -267,11 +266,12 @@ pub(crate) fn search(
             match tries.add(judge, performer, &schedule, &known, report, tell) {
                 Ok(outcome) => {
                     tried += 1;
-                    plan.note(&outcome);
+                    bounds.extend(plan.bound(&outcome));
                 }
                 Err(error) => problem = Some(error),
             }
         }
+        plan.bounds.extend(bounds);
         report.planned += planned;
         report.tried += tried;
         if limits.only.is_none() {
@@ -614,7 +614,7 @@ mod tests {
         let wait = || vec![Trouble::Blocked(1)];
         let left = |outcome: &Outcome| {
             let mut plan = plan(&[0, 1], &[3, 4]);
-            plan.note(outcome);
+            plan.bounds.extend(plan.bound(outcome));
             let two = texts(plan.two_switches());
             let of_one = |text: &&String| text.starts_with("A1,");
             two.iter().filter(of_one).cloned().collect::<Vec<_>>().join(" ")

@@ -52,13 +52,15 @@ pub(super) fn render(subject: &Subject<'_>, width: usize) -> String {
 
 /// What was found of commands that don't race, in a line.
 pub(super) fn line(report: &Report, commands: &[String]) -> String {
-    let schedules: usize = report.levels.iter().map(|level| level.tried).sum();
+    let sum = |of: fn(&LevelReport) -> usize| report.levels.iter().map(of).sum::<usize>();
+    let (tried, planned) = (sum(|level| level.tried), sum(|level| level.planned));
+    let of = if tried < planned { format!(" of {planned}") } else { String::new() };
     let levels: Vec<&str> = report.levels.iter().map(|level| level.level.as_str()).collect();
     let what = match commands {
         [one, other] if one == other => format!("{one} (twice)"),
         commands => commands.join(" | "),
     };
-    format!("No race in {} at {}: {what}\n", plural(schedules, "schedule"), list(&levels))
+    format!("No race in {}{of} at {}: {what}\n", plural(tried, "schedule"), list(&levels))
 }
 
 fn plural(number: usize, word: &str) -> String {

@@ -156,9 +156,12 @@ fn levels_about_which_nothing_is_known_are_marked() {
     some.planned = 9;
     some.switches =
         vec![Switches { switches: 1, planned: 2, tried: 2 }, Switches { switches: 2, planned: 7, tried: 1 }];
-    let text = rendered(&report(vec![some]), 100);
+    let text = rendered(&report(vec![some.clone()]), 100);
     assert!(text.contains("no race in 3 schedules of 9"), "{text}");
     assert!(text.contains("; 2 of 2 with one switch, 1 of 7 with two tried"), "{text}");
+    let commands = ["a".to_owned(), "b".to_owned()];
+    let partly = line(&report(vec![some, level("serializable", Verdict::Serial, Vec::new())]), &commands);
+    assert_eq!(partly, "No race in 6 schedules of 12 at read committed and serializable: a | b\n");
 }
 
 #[test]
