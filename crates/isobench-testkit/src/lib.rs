@@ -8,6 +8,7 @@ pub mod h2;
 pub mod handler;
 pub mod installed;
 pub mod network;
+pub mod night;
 pub mod ports;
 pub mod proxy;
 pub mod schema;

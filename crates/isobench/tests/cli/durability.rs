@@ -7,8 +7,8 @@ use std::thread;
 
 use isobench_pgserver::{Server, ServerOptions};
 use isobench_pgwire::{ConnectOptions, Connection, Host};
-use isobench_testkit::golden;
 use isobench_testkit::standby::until;
+use isobench_testkit::{golden, night};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -148,6 +148,16 @@ fn every_fault_ends_in_time_and_adds_up() {
         scene.assert_clean();
         column
     };
+    if !night::all_cases() {
+        // One that is judged.
+        let (place, page) = (2, fs::read_to_string(MATRIX).expect("the page"));
+        for (fault, found) in ALONE.iter().chain(&WITH_STANDBY).zip(column(WORKLOADS[place])) {
+            let start = format!("| `{fault}` | ");
+            let row = page.lines().find_map(|line| line.strip_prefix(&start)).expect("its row");
+            assert_eq!(row.split(" | ").nth(place), Some(found.as_str()), "{fault}: {row}");
+        }
+        return;
+    }
     let columns = thread::scope(|scope| {
         let columns = WORKLOADS.map(|workload| scope.spawn(move || column(workload)));
         columns.map(|column| column.join().expect("no panic"))
@@ -413,13 +423,13 @@ fn something_else_goes_on_beside_the_clients() {
     let Some(scene) = Scene::with_server(test) else { return };
     let kinds = ["none", "old-snapshot", "long-writer", "vacuum", "checkpoint", "dump"];
     let line = format!(
-        "compare --details --levels rc,ser --rounds 1 --time 0.6 --warmup 0.1 --clients 4 --json out.json --server-setting \
+        "compare --details --levels ser --rounds 1 --time 0.6 --warmup 0.1 --clients 4 --json out.json --server-setting \
          fsync=off --background {}",
         kinds.join(",")
     );
     let finished = scene.run(&words(&line)).expect(0);
     let document = document::read(&scene, "out.json");
-    assert_eq!(cells(&document).len(), 12);
+    assert_eq!(cells(&document).len(), kinds.len());
     for cell in cells(&document) {
         let (kind, round) = (varied(cell, "background"), &cell["rounds"][0]);
         assert_eq!(round["complete"], true, "{round}");
@@ -436,7 +446,7 @@ fn something_else_goes_on_beside_the_clients() {
         // Whatever it is, it isn't held against a level.
         assert_ne!(round["verdict"]["kept"], false, "{round}");
     }
-    assert!(finished.stdout.contains("Background work: old-snapshot, 2 times"), "{}", finished.stdout);
+    assert!(finished.stdout.contains("Background work: old-snapshot, "), "{}", finished.stdout);
     scene.assert_clean();
 }
 
@@ -473,8 +483,8 @@ fn readers_on_a_standby_see_commits_in_another_order() {
     // Commits wait for the first standby, and the second one is read, so that a commit is there long before it is
     // visible on the server. How often that shows is up to the machine, so there are several tries.
     let line = "compare -f write.sql -f read.sql@2 --setup forks.sql --read-script read.sql --readers 4 --standbys 2 \
-        --standby sync --levels rr --rounds 3 --time 2 --json out.json";
-    for _ in 0..5 {
+        --standby sync --levels rr --rounds 1 --time 2 --json out.json";
+    for _ in 0..15 {
         let finished = scene.run(&words(line)).expect(0);
         let document = document::read(&scene, "out.json");
         let rounds = cells(&document)[0]["rounds"].as_array().unwrap();
@@ -494,7 +504,7 @@ fn readers_on_a_standby_see_commits_in_another_order() {
             return scene.assert_clean();
         }
     }
-    panic!("no long fork in five tries");
+    panic!("no long fork in fifteen tries");
 }
 
 #[test]

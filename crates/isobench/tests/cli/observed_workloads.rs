@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use isobench_testkit::night;
 use serde_json::Value;
 
 use crate::compare::words;
@@ -47,12 +48,14 @@ const TRIALS: usize = 4;
 /// enters a batch after its report (`docs/concept/anomalies.md`, "While a transaction commits").
 const RARELY_BROKEN: (&str, &str) = ("receipts:tills=1", "serializable");
 
-/// Compares all workloads at three levels, and returns the anomalies with workload and level; `None`
-/// if the one promise was broken that rarely is.
-fn found(scene: &Scene, observe: &str) -> Option<BTreeSet<(String, String, String)>> {
-    let names: BTreeSet<&str> = WORKLOADS.iter().map(|(name, ..)| *name).collect();
-    let names = names.into_iter().chain([UNUSED.0]).chain(HARMLESS);
-    let names: Vec<String> = names.map(|name| format!("-w {name}")).collect();
+/// Compares workloads at three levels, and returns the anomalies with workload and level; `None` if
+/// the one promise was broken that rarely is.
+fn found(
+    scene: &Scene,
+    observe: &str,
+    workloads: &BTreeSet<&str>,
+) -> Option<BTreeSet<(String, String, String)>> {
+    let names: Vec<String> = workloads.iter().map(|name| format!("-w {name}")).collect();
     let line = format!(
         "compare {} --observe {observe} --clients 8 --transactions 60 --warmup 0 --rounds 1 \
          --json out.json",
@@ -71,6 +74,11 @@ fn found(scene: &Scene, observe: &str) -> Option<BTreeSet<(String, String, Strin
         return None;
     }
     finished.expect(0);
+    if observe == "rows" {
+        assert_observed(&document);
+    } else {
+        assert!(document.get("observations").is_none_or(|seen| *seen == serde_json::json!([])));
+    }
     let mut found = BTreeSet::new();
     for cell in cells(&document) {
         let text = |value: &Value| value.as_str().expect("a text").to_owned();
@@ -92,17 +100,20 @@ fn found(scene: &Scene, observe: &str) -> Option<BTreeSet<(String, String, Strin
     Some(found)
 }
 
-/// Runs the workloads until each had the anomaly that it is made for.
+/// Runs all workloads once, and then those that haven't had the anomaly that they are made for.
 fn each_is_found(scene: &Scene, observe: &str) {
     let (mut all, mut wanted) = (BTreeSet::new(), WORKLOADS.to_vec());
     let (workload, level, name) = UNUSED;
     wanted.push((workload, level, if observe == "rows" { NO_HARM } else { name }));
+    let mut workloads: BTreeSet<&str> = wanted.iter().map(|(name, ..)| *name).chain(HARMLESS).collect();
     for _ in 0..TRIALS {
-        all.extend(found(scene, observe).unwrap_or_default());
+        let Some(found) = found(scene, observe, &workloads) else { continue };
+        all.extend(found);
         let met = |(workload, level, name): &(&str, &str, &str)| {
             all.contains(&((*workload).to_owned(), (*level).to_owned(), (*name).to_owned()))
         };
-        if wanted.iter().all(met) {
+        workloads = wanted.iter().filter(|case| !met(case)).map(|(name, ..)| *name).collect();
+        if workloads.is_empty() {
             return;
         }
     }
@@ -113,15 +124,12 @@ fn each_is_found(scene: &Scene, observe: &str) {
 fn workloads_are_judged_by_rows() {
     let Some(scene) = Scene::with_database("workloads_are_judged_by_rows") else { return };
     each_is_found(&scene, "rows");
-    assert_observed(&document::read(&scene, "out.json"));
 }
 
 #[test]
 fn workloads_are_judged_by_annotations() {
     let Some(scene) = Scene::with_database("workloads_are_judged_by_annotations") else { return };
     each_is_found(&scene, "annotations");
-    let document = document::read(&scene, "out.json");
-    assert!(document.get("observations").is_none_or(|seen| *seen == serde_json::json!([])));
 }
 
 /// Ranges are searched: what they missed is seen, too. Nothing is made of it, so no harm is done.
@@ -170,7 +178,9 @@ fn assert_observed(document: &Value) {
 fn pgbenchs_scripts_are_serializable_at_every_level() {
     let test = "pgbenchs_scripts_are_serializable_at_every_level";
     let Some(scene) = Scene::with_server(test) else { return };
-    for version in ["15", "18"] {
+    // By day the server that most have installed.
+    let versions = if night::all_cases() { &["15", "18"][..] } else { &["15"] };
+    for version in versions {
         let line = format!(
             "compare --details -w tpcb-like -w simple-update -w select-only --vary server-version={version} \
              --clients 8 --transactions 60 --warmup 0 --rounds 1 --json out.json"

@@ -16,7 +16,7 @@ use crate::support::document::{self, cells, count};
 use crate::support::scene::Scene;
 
 /// Seeds without `ISOBENCH_SEEDS`.
-const SEEDS: u64 = 10;
+const SEEDS: u64 = 4;
 
 /// Rows of a table at the start; keys are drawn from twice as many.
 const ROWS: i64 = 12;
@@ -399,5 +399,5 @@ fn random_workloads_accuse_nobody() {
     let mut run = 0_u64;
     let dependencies: u64 = seeds.inspect(|_| run += 1).map(accuses_nobody).sum();
     println!("{run} random workloads, {dependencies} dependencies");
-    assert!(alone || dependencies > 1000, "hardly anything happened: {dependencies} dependencies");
+    assert!(alone || dependencies > 100 * run, "hardly anything happened: {dependencies} dependencies");
 }
