@@ -1,7 +1,5 @@
 //! The published experiments: listed, printed, and repeated by one command.
 
-use isobench_testkit::night;
-
 use crate::compare::words;
 use crate::support::document::{self, cells, rounds};
 use crate::support::scene::Scene;
@@ -94,10 +92,6 @@ fn swallowed_conflicts() {
 
 #[test]
 fn predicate_locks_of_a_scan() {
-    // It loads large tables. By day the others show that plans are repeated.
-    if !night::all_cases() {
-        return;
-    }
     // The cells of one version and the published number of rows: five versions would load many
     // large tables.
     repeat(
