@@ -17,6 +17,13 @@ const LENGTH: &str = "Measurement";
 /// The heading of options for the output.
 const OUTPUT: &str = "Output";
 
+/// The rounds of the measurement.
+const ROUNDS: u32 = 8;
+
+/// The seconds before each measured part. Rows are measured in turns, so what is left of a warm-up concerns all
+/// alike.
+const WARMUP: f64 = 0.2;
+
 /// Options of `isobench advise`.
 #[expect(clippy::struct_excessive_bools, reason = "each is an option")]
 #[derive(Debug, Args)]
@@ -70,7 +77,7 @@ pub struct AdviseOptions {
     /// SQLSTATEs of further errors to retry, such as 23505 (unique violation)
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = LENGTH)]
     pub retry_sqlstate: Option<Vec<RetriedState>>,
-    /// Number of rounds [default: 10]
+    /// Number of rounds [default: 8]
     #[arg(long, value_name = "NUM", help_heading = LENGTH)]
     pub rounds: Option<u32>,
     /// Seed of all random numbers
@@ -150,7 +157,9 @@ impl AdviseOptions {
             levels: Some(vec![Level::ReadCommitted]),
             clients: Some(vec![self.clients.unwrap_or(8)]),
             time: Some(self.time.unwrap_or(1.0)),
-            rounds: Some(self.rounds.unwrap_or(10)),
+            rounds: Some(self.rounds.unwrap_or(ROUNDS)),
+            warmup: Some(WARMUP),
+            max_warmup: Some(WARMUP),
             seed: self.seed,
             // They were tried before.
             tries: Some(0.0),
