@@ -180,11 +180,26 @@ fn grounds(document: &Document, groups: &[Evidence<'_>]) -> Vec<String> {
     let best = group.candidates.iter().filter(|candidate| {
         decision.recommended.iter().any(|recommended| std::ptr::eq(*recommended, candidate.cell))
     });
-    let found = distinct(best.map(|candidate| words::nothing_found(candidate, group)));
+    let found: Vec<(String, &str)> =
+        best.map(|candidate| (words::nothing_found(candidate, group), candidate.name.as_str())).collect();
     if found.is_empty() {
         return super::answer(document).basis.into_iter().collect();
     }
-    vec![format!("{}. {proof}", capital(&enumerated(&found)))]
+    vec![format!("{}. {proof}", capital(&of_levels(&found)))]
+}
+
+/// What was found of candidates, with their names if it differs; what all begin with alike stands once.
+fn of_levels(found: &[(String, &str)]) -> String {
+    let first = found.first().map_or("", |(said, _)| said.as_str());
+    if found.iter().all(|(said, _)| said == first) {
+        return first.to_owned();
+    }
+    let begin = first.find(" in ").map_or("", |end| &first[..=end]);
+    let each = found.iter().enumerate().map(|(number, (said, name))| {
+        let said = if number == 0 { said.as_str() } else { said.strip_prefix(begin).unwrap_or(said) };
+        format!("{said} at {name}")
+    });
+    each.collect::<Vec<_>>().join(", and ")
 }
 
 /// What the rows of a cell show of its data, in a phrase.
@@ -312,4 +327,23 @@ fn unseen(candidate: &Candidate<'_>, held: bool) -> String {
     let first = candidate.unseen().first().and_then(|clause| clause.split(' ').next()).unwrap_or_default();
     let held = if held { "conditions held, " } else { "" };
     format!("{held}not seen wholly: {first}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of_levels;
+
+    #[test]
+    fn what_was_found_of_two_levels_names_them() {
+        let found = |numbers: [&str; 2]| {
+            let said = numbers.map(|number| format!("no anomaly found in {number} transactions"));
+            let [one, other] = said;
+            of_levels(&[(one, "repeatable read"), (other, "serializable")])
+        };
+        assert_eq!(found(["7", "7"]), "no anomaly found in 7 transactions");
+        assert_eq!(
+            found(["7", "9"]),
+            "no anomaly found in 7 transactions at repeatable read, and in 9 transactions at serializable"
+        );
+    }
 }
