@@ -63,13 +63,11 @@ impl Mixed {
                 before.is_none_or(char::is_whitespace) && after.is_some_and(|after| after.is_ascii_digit())
             })
         };
-        let Some(place) = self.scripts.iter().position(|script| names(script)) else { return false };
-        if self.scripts.len() == 1 {
-            return false;
-        }
+        let place = self.scripts.iter().position(|script| names(script)).filter(|_| self.scripts.len() > 1);
+        // Without an error of a statement the session was lost, and no script is to blame.
+        let Some((place, error)) = place.zip(message.find("ERROR:")) else { return false };
         let script = self.scripts.remove(place);
-        let errors = ["ERROR:", "FATAL:"].iter().find_map(|word| Some(&message[message.find(word)?..]));
-        let why = errors.unwrap_or(message).lines().next().unwrap_or_default();
+        let why = message[error..].lines().next().unwrap_or_default();
         self.left_out.push(LeftOut { script, why: why.split_whitespace().collect::<Vec<_>>().join(" ") });
         true
     }
@@ -107,7 +105,10 @@ impl Prices<'_> {
             design.measure_scripts(&mix.scripts)?;
             design.measure(self.candidates(advice, &mix, judged.then_some(&controls))?)?;
             let mut document = self.document(design, judged)?;
-            if document.incomplete_reason.as_deref().is_some_and(|reason| mix.leave_out(reason)) {
+            // What was measured is reported.
+            let measured = document.cells.iter().flat_map(|cell| &cell.rounds).any(|round| round.complete);
+            let reason = document.incomplete_reason.as_deref().filter(|_| !measured);
+            if reason.is_some_and(|reason| mix.leave_out(reason)) {
                 let last = mix.left_out.last();
                 say(&format!("measured again without {}", last.map_or("", |one| one.script.as_str())));
                 continue;
