@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use isobench_isolation::history::Mode;
 use isobench_isolation::{Allocation, Level};
 use isobench_observation::{Carried, Ignored, Templates};
+use isobench_result::Tried;
 use isobench_robustness::Program;
 use serde::Serialize;
 
@@ -14,7 +15,6 @@ use crate::decision::Decision;
 use crate::hints::hints;
 use crate::reason::{Dependency, Reason, mixed, reason, steps};
 use crate::shown::{Executed, Shown};
-use crate::twice::Twice;
 
 /// The value of the member `format` of the JSON.
 pub const FORMAT: &str = "isobench/advice";
@@ -36,9 +36,6 @@ pub struct Advice {
     pub ignored: Vec<&'static str>,
     /// A transaction for each script.
     pub transactions: Vec<Transaction>,
-    /// Each script that writes, twice at once; only of many scripts.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub twice: Vec<Twice>,
     /// Values that one transaction of a script reads and a later one writes, which no level protects, a
     /// sentence each.
     pub carried: Vec<String>,
@@ -83,7 +80,10 @@ pub struct Transaction {
     pub higher: Vec<Reason>,
     /// What may go wrong at every level; null if nothing may.
     pub at_every_level: Option<Reason>,
-    /// Statements of which isn't known what they read and write.
+    /// Values that one of its transactions reads and a later one writes, which no level protects, a sentence each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub carries: Vec<String>,
+    /// Statements that isobench can't analyse.
     pub unknown: Vec<UnknownStatement>,
     /// Why the script wasn't tried against others, if it wasn't.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -214,8 +214,14 @@ impl Advice {
             let level = decision.levels[number];
             let of_program = |shown: &&Shown| shown.program == number;
             let unprotected = decision.unprotected.iter().find(of_program);
+            let carries = templates.carried.iter().filter(|one| one.written.file == program.name);
+            let carries: Vec<String> = carries.map(within).collect();
+            let shown = |tried: &Tried| tried.found.iter().any(|wrong| wrong.scripts.contains(&program.name));
+            let carried = decision.carried.as_deref().filter(|tried| !carries.is_empty() && shown(tried));
+            let carried = carried.map(|tried| Reason::tried(level, tried.clone()));
             let status = match unprotected {
-                _ if decision.at_any_level.is_some() => Status::Unsafe,
+                _ if decision.at_any_level.is_some() || carried.is_some() => Status::Unsafe,
+                _ if !carries.is_empty() => Status::Unproved,
                 Some(shown) if matches!(shown.executed, Executed::Shown(_)) => Status::Unsafe,
                 Some(_) => Status::Unproved,
                 None if contradicted => Status::Promised,
@@ -246,7 +252,8 @@ impl Advice {
                     })
                     .map(|shown| reason(programs, shown))
                     .collect(),
-                at_every_level: unprotected.map(|shown| reason(programs, shown)),
+                at_every_level: carried.or_else(|| unprotected.map(|shown| reason(programs, shown))),
+                carries,
                 unknown: unknown(number).collect(),
                 not_tried: None,
             }
@@ -263,7 +270,6 @@ impl Advice {
             tables: templates.tables.iter().filter(|table| !table.starts_with(INPUTS)).cloned().collect(),
             ignored: ignored(templates.ignored),
             transactions: transactions.collect(),
-            twice: Vec::new(),
             carried: templates.carried.iter().map(carried).collect(),
             at_any_level: decision
                 .at_any_level
@@ -379,7 +385,11 @@ impl Transaction {
 
     /// The level in words.
     pub(crate) fn level_in_words(&self) -> String {
-        self.level.map_or_else(|| "none proved".to_owned(), |level| level.to_string())
+        match self.level {
+            Some(level) => level.to_string(),
+            None if self.status == Status::Unsafe || !self.carries.is_empty() => "no level".to_owned(),
+            None => "none proved".to_owned(),
+        }
     }
 }
 
@@ -398,12 +408,20 @@ fn refuted(programs: &[Program], decision: &Decision, program: usize) -> Option<
     })
 }
 
-fn carried(carried: &Carried) -> String {
+pub fn carried(carried: &Carried) -> String {
     let Carried { read, written } = carried;
     format!(
         "{}:{} writes what another transaction, of line {}, read before: no level protects that; put both into one \
          transaction",
         written.file, written.line, read.line
+    )
+}
+
+/// The same in a row of its script.
+fn within(carried: &Carried) -> String {
+    format!(
+        "line {} writes what another transaction, of line {}, read",
+        carried.written.line, carried.read.line
     )
 }
 
@@ -429,6 +447,7 @@ pub(crate) mod tests {
             below: None,
             higher: Vec::new(),
             at_every_level: None,
+            carries: Vec::new(),
             unknown: Vec::new(),
             not_tried: None,
         };
@@ -441,7 +460,6 @@ pub(crate) mod tests {
                 transaction("leave.sql", Level::Serializable, Some(Level::ReadCommitted)),
                 transaction("list.sql", Level::ReadCommitted, None),
             ],
-            twice: Vec::new(),
             carried: Vec::new(),
             at_any_level: None,
             unshown: vec![Unshown { theory: vec!["T1 leave.sql runs".to_owned()], interleavings: 32 }],

@@ -14,7 +14,7 @@ use crate::advice::{Advice, Candidate, Measured, Passed, Status, Transaction};
 use crate::change_set::ChangeSet;
 use crate::reason::Reason;
 use crate::text::{
-    Evidence, best, deadlocks_measured, grave, held, in_folder, in_order, incomplete, paragraph, ratio, twice,
+    Evidence, best, deadlocks_measured, grave, held, in_folder, in_order, incomplete, paragraph, ratio,
 };
 
 /// The indentation below the first line.
@@ -30,7 +30,7 @@ const LEAST_WHY: usize = 34;
 const MOST_NAMED: usize = 4;
 
 /// The most lines of a change.
-const MOST_CHANGED: usize = 8;
+const MOST_CHANGED: usize = 12;
 
 /// The most sentences of a kind.
 const FEW: usize = 2;
@@ -65,7 +65,6 @@ pub fn levels(advice: &Advice, screen: Screen<'_>) -> String {
         indented(&mut text, &format!("{sentence}."), screen.width);
     }
     text.push('\n');
-    twice(&mut text, advice, &mut evidence, screen.width);
     table(&mut text, advice, &mut evidence, screen);
     let reasons = evidence.reasons();
     let first = reasons.iter().position(|reason| reason.shown.is_some());
@@ -94,6 +93,9 @@ pub fn change(advice: &Advice, width: usize) -> String {
     };
     let sentence = format!("Or change {}: then {} ({how}).", changed_places(best), lowered(advice, best));
     indented(&mut text, &sentence, width);
+    if let Some(first) = best.deadlocks.first() {
+        indented(&mut text, &format!("With it transactions can wait for each other: {first}."), width);
+    }
     let lines: Vec<&str> = best.diff.lines().filter(|line| is_changed(line, best)).collect();
     for line in lines.iter().take(MOST_CHANGED) {
         let _ = writeln!(text, "    {line}");
@@ -239,7 +241,8 @@ fn recommended(advice: &Advice) -> Vec<String> {
     }
     let none = |is_wrong: bool| -> Vec<&str> {
         let those = advice.transactions.iter().filter(|one| one.level.is_none());
-        let those = those.filter(|one| (one.status == Status::Unsafe) == is_wrong);
+        let is = |one: &&Transaction| one.status == Status::Unsafe || !one.carries.is_empty();
+        let those = those.filter(|one| is(one) == is_wrong);
         those.map(|one| &one.script[folder.len()..]).collect()
     };
     let (wrong, unproved) = (none(true), none(false));
@@ -298,7 +301,7 @@ fn table<'a>(text: &mut String, advice: &'a Advice, evidence: &mut Evidence<'a>,
 
 /// Why a transaction needs its level, in a phrase.
 fn why<'a>(one: &'a Transaction, evidence: &mut Evidence<'a>) -> String {
-    let mut parts = Vec::new();
+    let mut parts = one.carries.clone();
     if let Some(reason) = &one.at_every_level {
         let number = evidence.number(reason);
         parts.push(match wrong(reason) {
@@ -385,8 +388,13 @@ fn lowered(advice: &Advice, set: &ChangeSet) -> String {
 
 /// The lines of a difference that say what to change.
 fn is_changed(line: &str, set: &ChangeSet) -> bool {
-    set.setup.is_some()
-        || (line.starts_with(['+', '-']) && !line.starts_with("+++ ") && !line.starts_with("--- "))
+    // Of a transaction that begins and ends elsewhere the lines in between say which it is.
+    let is_wrapped =
+        set.changes.iter().any(|change| change.to == "BEGIN" || change.to.starts_with("SELECT "));
+    set.setup.is_some() && !is_wrapped
+        || is_wrapped && line.starts_with(' ')
+        || line.starts_with("CREATE ")
+        || line.starts_with(['+', '-']) && !line.starts_with("+++ ") && !line.starts_with("--- ")
 }
 
 /// A row of the measurement, by what it is in the answer.
@@ -510,6 +518,7 @@ mod tests {
             setup: None,
             unproved: None,
             refuted: None,
+            deadlocks: Vec::new(),
             refused: None,
             scripts: Vec::new(),
         }];

@@ -7,8 +7,9 @@ use isobench_result::Tried;
 use isobench_robustness::{Change, Promoted};
 use serde::Serialize;
 
+use crate::makers::one_transaction::Joined;
+use crate::makers::unique_index::UniqueIndex;
 use crate::patch::{ScriptText, difference, patched};
-use crate::unique_index::UniqueIndex;
 
 /// Changes of scripts, with the levels that are enough then.
 #[derive(Debug, Clone, Serialize)]
@@ -27,6 +28,9 @@ pub struct ChangeSet {
     pub unproved: Option<u64>,
     /// A wrong outcome that was shown in spite of it; null if there was none.
     pub refuted: Option<Tried>,
+    /// Transactions that can wait for each other only with it, a sentence each: the server ends one of them with
+    /// SQLSTATE 40P01.
+    pub deadlocks: Vec<String>,
     /// Why transactions fail with it that run one after another, so that it changes more than isolation;
     /// null if none does.
     pub refused: Option<String>,
@@ -42,9 +46,9 @@ pub struct Changed {
     pub at: String,
     /// The table.
     pub table: String,
-    /// `FOR SHARE` or another lock; a statement that locks a row before; `UPDATE` for writing the row back
-    /// as it is; what an UPDATE sets then: `SET stock = stock - :quantity`; or for an insert `CREATE UNIQUE
-    /// INDEX …`.
+    /// `FOR SHARE` or another lock; a statement before it that locks a row, or writes it back; `UPDATE` for writing
+    /// the row back as it is; what an UPDATE sets then: `SET stock = stock - :quantity`; what it requires then: `AND
+    /// state = :state`; `BEGIN` for one transaction from there; or for an insert `CREATE UNIQUE INDEX …`.
     pub to: String,
 }
 
@@ -75,30 +79,37 @@ impl ChangeSet {
         changes: Vec<Changed>,
         levels: &[Level],
     ) -> ChangeSet {
-        let name = |change: &Changed| {
-            let how = match change.to.as_str() {
-                "UPDATE" => "write back",
-                sets if sets.starts_with("SET ") => "rewrite",
-                first if first.starts_with("SELECT ") => "lock before",
-                _ => "lock",
-            };
-            format!("{how} {}", change.at)
-        };
-        let names: Vec<String> = changes.iter().map(name).collect();
         let programs = templates.programs.iter().zip(levels);
         let levels: Vec<(&str, Level)> =
             programs.map(|(program, level)| (program.name.as_str(), *level)).collect();
         ChangeSet {
-            name: names.join(" + "),
+            name: name(&changes),
             changes,
             allocation: allocation(&levels),
             diff: difference(before, &scripts),
             setup: None,
             unproved: None,
             refuted: None,
+            deadlocks: Vec::new(),
             refused: None,
             scripts,
         }
+    }
+
+    /// The same set for scripts that became one transaction each first.
+    pub(crate) fn after(self, joined: &Joined, before: &[ScriptText]) -> ChangeSet {
+        let mut changes = joined.changes.clone();
+        changes.extend(
+            self.changes.into_iter().map(|change| Changed { at: joined.before(&change.at), ..change }),
+        );
+        let index = self.setup.as_ref().map(|sql| format!("{sql};\n")).unwrap_or_default();
+        let diff = difference(before, &self.scripts) + &index;
+        let name = if self.setup.is_some() {
+            format!("{} + {}", name(&joined.changes), self.name)
+        } else {
+            name(&changes)
+        };
+        ChangeSet { name, changes, diff, ..self }
     }
 
     /// The same scripts with a unique index.
@@ -125,6 +136,23 @@ impl ChangeSet {
     pub fn is_proposed(&self) -> bool {
         self.refuted.is_none() && self.refused.is_none()
     }
+}
+
+/// A short name for changes.
+fn name(changes: &[Changed]) -> String {
+    let one = |change: &Changed| {
+        let how = match change.to.as_str() {
+            "UPDATE" => "write back",
+            "BEGIN" => "one transaction from",
+            sets if sets.starts_with("SET ") => "rewrite",
+            condition if condition.starts_with("AND ") => "test again in",
+            first if first.starts_with("UPDATE ") => "write back before",
+            first if first.starts_with("SELECT ") => "lock before",
+            _ => "lock",
+        };
+        format!("{how} {}", change.at)
+    };
+    changes.iter().map(one).collect::<Vec<_>>().join(" + ")
 }
 
 /// The levels of scripts as an allocation: the lowest one is that of all scripts that it doesn't name.

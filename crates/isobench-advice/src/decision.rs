@@ -1,36 +1,22 @@
-//! The levels that are proved, those below which something was shown, and changes of scripts.
+//! The levels that are proved, and those below which something was shown.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 
 use isobench_isolation::Level;
-use isobench_observation::{FirstLock, TemplateStatement, Templates};
+use isobench_observation::Templates;
 use isobench_result::Tried;
-use isobench_robustness::{
-    Allocated, Change, Harmful, Kind, Objection, Promoted, Promoting, Promotion, Struck, allocate, decide,
-    promote, subsets,
-};
+use isobench_robustness::{Allocated, Harmful, Objection, Struck, allocate, decide};
 
-use crate::change_set::{ChangeSet, Changed};
-use crate::patch::{ScriptText, locked_first, locked_within, rewritten};
 use crate::shown::{Executed, Shown, casts};
-use crate::twice::{locked, locks};
-use crate::unique_index::UniqueIndex;
-
-/// The most statements that are changed at once.
-const MOST_CHANGES: usize = 3;
-
-/// The most sets of UPDATEs that are rewritten to see which levels do then.
-const MOST_REWRITES: usize = 32;
 
 /// The most schedules that are executed, so that the answer comes in minutes.
-pub const MOST_EXECUTED: usize = 24;
+const MOST_EXECUTED: usize = 24;
 
 /// What is asked.
 pub struct Question<'a> {
     /// The programs of the scripts.
     pub templates: &'a Templates,
-    /// The most schedules that are executed.
-    pub most: usize,
     /// Asked between two steps of theory; if it returns true, no further one is begun. The answer is then
     /// what was found before, and the caller says that it is incomplete.
     pub stopped: &'a (dyn Fn() -> bool + Sync),
@@ -91,6 +77,9 @@ pub struct Decision {
     pub refuted: Option<(Vec<Level>, Box<Tried>)>,
     /// A wrong outcome of all scripts together at serializable: no level is enough.
     pub at_any_level: Option<Box<Tried>>,
+    /// A wrong outcome of scripts of which one transaction writes what an earlier one read, at the levels that their
+    /// transactions need: no level protects that.
+    pub carried: Option<Box<Tried>>,
 }
 
 /// Where a level is, from that of its program.
@@ -147,6 +136,10 @@ impl Question<'_> {
                 }
                 return Ok(decision);
             }
+            if self.is_carried(&tried) {
+                decision.carried = Some(tried);
+                return Ok(decision);
+            }
             decision.contradicted = true;
             decision.passed = None;
             decision.at_any_level = if proved == highest {
@@ -161,6 +154,21 @@ impl Question<'_> {
             decision.levels = highest;
         }
         Ok(decision)
+    }
+
+    /// What theory says, without executing anything.
+    pub(crate) fn by_theory_alone(&self) -> Decision {
+        let untried = |_: &Execute<'_>| Ok::<_, Infallible>(Executed::Untried(String::new()));
+        match self.by_theory(untried) {
+            Ok(decision) => decision,
+            Err(never) => match never {},
+        }
+    }
+
+    /// True if each wrong outcome has a script that writes in one transaction what another one read.
+    fn is_carried(&self, tried: &Tried) -> bool {
+        let carries = |script: &String| self.templates.carried.iter().any(|one| one.written.file == *script);
+        tried.found.iter().all(|wrong| wrong.scripts.iter().any(carries))
     }
 
     fn by_theory<E>(
@@ -204,11 +212,8 @@ impl Question<'_> {
                 let key = (casts, meeting.iter().map(|program| levels[*program]).collect());
                 let executed = match known.get(&key) {
                     Some(executed) => executed.clone(),
-                    None if self.most == 0 => {
-                        Executed::Untried("so many scripts are tried with themselves only".to_owned())
-                    }
-                    None if known.len() >= self.most => {
-                        Executed::Untried(format!("{} schedules were tried before", self.most))
+                    None if known.len() >= MOST_EXECUTED => {
+                        Executed::Untried(format!("{MOST_EXECUTED} schedules were tried before"))
                     }
                     None => {
                         let executed = execute(&Execute { casts: key.0.clone(), levels: &levels })?;
@@ -247,6 +252,7 @@ impl Question<'_> {
                     unprotected,
                     refuted: None,
                     at_any_level: None,
+                    carried: None,
                 });
             }
         }
@@ -264,7 +270,7 @@ impl Question<'_> {
     ) -> Result<Option<Shown>, E> {
         let programs = &self.templates.programs;
         let (mut struck, mut first) = (Struck::new(), None);
-        for _ in 0..self.most.max(1) {
+        for _ in 0..MOST_EXECUTED {
             if (self.stopped)() {
                 break;
             }
@@ -281,214 +287,20 @@ impl Question<'_> {
         }
         Ok(first)
     }
-
-    /// Changes of few reads with which lower levels do, the fewest first.
-    pub fn changes(&self) -> Vec<Promoted> {
-        let may = |promotion: &Promotion| {
-            let statement = self.templates.statements.iter().find(|statement| statement.at == promotion.at);
-            let fix = statement.and_then(|statement| statement.fixes.get(&promotion.table));
-            fix.is_some_and(|fix| match promotion.change {
-                Change::Lock(_) => fix.lock.is_some(),
-                Change::Write => fix.write.is_some(),
-            })
-        };
-        let struck = &Struck::new();
-        promote(
-            &self.templates.programs,
-            &Promoting { most: MOST_CHANGES, struck, may: &may, stopped: self.stopped },
-        )
-    }
-
-    /// UPDATEs that can be written so that they depend on fewer values that were read before, with which
-    /// lower levels do, or no value is carried from one transaction to another any more. Those of which
-    /// no smaller set does as well, the fewest first. `read_again` makes templates of scripts that were
-    /// changed; `None` if they can't be read.
-    pub fn rewrites(
-        &self,
-        decision: &Decision,
-        before: &[ScriptText],
-        mut read_again: impl FnMut(&[ScriptText]) -> Option<Templates>,
-    ) -> Vec<ChangeSet> {
-        let mut all: Vec<&TemplateStatement> = Vec::new();
-        for statement in self.templates.statements.iter().filter(|statement| statement.rewritten.is_some()) {
-            if !all.iter().any(|known| (known.script, &known.text) == (statement.script, &statement.text)) {
-                all.push(statement);
-            }
-        }
-        self.fewest(decision, &all, &[], before, &mut read_again, |set| {
-            let changes = set.iter().filter_map(|statement| {
-                let to = statement.rewritten.as_ref()?.sets.clone();
-                let table = self.table_of(statement);
-                Some(Changed { at: statement.at.clone(), table, to })
-            });
-            Some((rewritten(self.templates, before, set)?, changes.collect()))
-        })
-    }
-
-    /// Locks of rows at the beginning of transactions, with which lower levels do than `known` ones of other
-    /// changes: in scripts that meet in what was shown. Those of which no smaller set does as well, the
-    /// fewest first. Where a statement of such a script isn't known, each lock alone, which is tried at read
-    /// committed.
-    pub fn locks_first(
-        &self,
-        decision: &Decision,
-        before: &[ScriptText],
-        known: &[Vec<Level>],
-        mut read_again: impl FnMut(&[ScriptText]) -> Option<Templates>,
-    ) -> Vec<ChangeSet> {
-        let shown = decision.reasons.iter().filter(|reason| matches!(reason.executed, Executed::Shown(_)));
-        let meeting: BTreeSet<usize> = shown.flat_map(Shown::casts).flatten().collect();
-        let locks: Vec<&FirstLock> =
-            self.templates.first_locks.iter().filter(|lock| meeting.contains(&lock.script)).collect();
-        let change = |set: &[&FirstLock]| {
-            let changed = |lock: &&FirstLock| Changed {
-                at: format!("{}:{}", self.templates.programs[lock.script].name, lock.line),
-                table: lock.table.clone(),
-                to: lock.statement(),
-            };
-            Some((locked_first(before, set)?, set.iter().map(changed).collect()))
-        };
-        let found = self.fewest(decision, &locks, known, before, &mut read_again, change);
-        if found.is_empty() && meeting.iter().any(|script| self.has_unknown(*script)) {
-            let lowest = vec![Level::ReadCommitted; self.templates.programs.len()];
-            let tried = |lock: &&FirstLock| {
-                let (scripts, changes) = change(&[lock])?;
-                let set = ChangeSet::new(self.templates, before, scripts, changes, &lowest);
-                Some(ChangeSet { unproved: Some(0), ..set })
-            };
-            return locks.iter().filter_map(tried).collect();
-        }
-        found
-    }
-
-    /// Sets of few changes with which lower levels do than `known` ones of others, or no value is carried
-    /// from one transaction to another any more: those of which no smaller set does as well, the fewest
-    /// first. `change` makes scripts with a set of them.
-    fn fewest<T>(
-        &self,
-        decision: &Decision,
-        all: &[&T],
-        known: &[Vec<Level>],
-        before: &[ScriptText],
-        read_again: &mut dyn FnMut(&[ScriptText]) -> Option<Templates>,
-        change: impl Fn(&[&T]) -> Option<(Vec<ScriptText>, Vec<Changed>)>,
-    ) -> Vec<ChangeSet> {
-        let mut found: Vec<(ChangeSet, Vec<Level>)> = Vec::new();
-        let sizes = 1..=all.len().min(MOST_CHANGES);
-        for set in sizes.flat_map(|size| subsets(all.len(), size)).take(MOST_REWRITES) {
-            if (self.stopped)() {
-                break;
-            }
-            let set: Vec<&T> = set.into_iter().map(|place| all[place]).collect();
-            let Some((scripts, changes)) = change(&set) else { continue };
-            let Some(templates) = read_again(&scripts) else { continue };
-            let allocated = allocate(&templates.programs, &Struck::new());
-            if !allocated.unprotected.is_empty() {
-                continue;
-            }
-            let levels = allocated.levels;
-            let no_higher = levels.iter().zip(&decision.levels).all(|(level, than)| level <= than);
-            let better = levels != decision.levels || templates.carried.len() < self.templates.carried.len();
-            let mut others = known.iter().chain(found.iter().map(|(_, levels)| levels));
-            if no_higher && better && others.all(|than| lower_somewhere(&levels, than)) {
-                found.push((ChangeSet::new(self.templates, before, scripts, changes, &levels), levels));
-            }
-        }
-        found.into_iter().map(|(set, _)| set).collect()
-    }
-
-    /// True if it isn't known of a statement of a script what it reads and writes.
-    fn has_unknown(&self, script: usize) -> bool {
-        self.templates.statements.iter().any(|one| one.script == script && one.unknown.is_some())
-    }
-
-    /// Locks of rows in subqueries, with which read committed may do: of statements of the scripts for which
-    /// something was shown. The first rows of a queue are locked where the script changes rows, too.
-    pub fn locks_within(&self, decision: &Decision, before: &[ScriptText]) -> Vec<ChangeSet> {
-        let raised: BTreeSet<usize> = decision.reasons.iter().map(|reason| reason.program).collect();
-        let lowest = vec![Level::ReadCommitted; self.templates.programs.len()];
-        let of_raised = self.templates.statements.iter().filter(|one| raised.contains(&one.script));
-        let changes_rows = |program: usize| {
-            let mut operations =
-                self.templates.programs[program].branches.iter().flat_map(|branch| &branch.operations);
-            operations.any(|one| matches!(one.kind, Kind::Update | Kind::Delete))
-        };
-        let set = |statement: &TemplateStatement| {
-            let lock = statement.lock_within.as_ref()?;
-            if lock.skips_locked && !changes_rows(statement.script) {
-                return None;
-            }
-            let scripts = locked_within(self.templates, before, statement)?;
-            let (at, to) = (statement.at.clone(), lock.clause().to_owned());
-            let change = Changed { at, table: String::new(), to };
-            let set = ChangeSet::new(self.templates, before, scripts, vec![change], &lowest);
-            Some(ChangeSet { unproved: Some(0), ..set })
-        };
-        of_raised.filter_map(set).collect()
-    }
-
-    /// Locks of rows that a script reads and then writes in a statement of which theory knows nothing, with
-    /// which read committed may do: where something was shown of the script, each read alone.
-    pub fn locks_before_unknown(&self, decision: &Decision, before: &[ScriptText]) -> Vec<ChangeSet> {
-        let shown = decision.reasons.iter().filter(|reason| self.has_unknown(reason.program));
-        let of_shown = shown.flat_map(|reason| match &reason.executed {
-            Executed::Shown(tried) => locks(self.templates, reason.program, tried),
-            _ => Vec::new(),
-        });
-        let set = |lock| locked(self.templates, before, vec![lock]);
-        of_shown.filter_map(set).map(|set| ChangeSet { unproved: Some(0), ..set }).collect()
-    }
-
-    /// Unique indexes with which the second of two inserts fails, so that read committed may do: each on
-    /// the columns by which the row is looked for, and on all that the insert knows, for when the script
-    /// means to insert several rows that agree in the former.
-    pub fn indexes(
-        &self,
-        decision: &Decision,
-        scripts: &[ScriptText],
-    ) -> Vec<(ChangeSet, Option<ChangeSet>)> {
-        let programs = &self.templates.programs;
-        let lowest = vec![Level::ReadCommitted; programs.len()];
-        let mut sets: Vec<(ChangeSet, Option<ChangeSet>)> = Vec::new();
-        for reason in &decision.reasons {
-            let (read, overwrites) = (reason.objection.read, reason.objection.overwrites);
-            let Some(index) = UniqueIndex::of(programs, read, overwrites) else { continue };
-            let set = |index: &UniqueIndex<'_>| {
-                let sql = index.sql()?;
-                Some(ChangeSet::index(self.templates, scripts, index, &sql, &lowest))
-            };
-            let Some(own) = set(&index) else { continue };
-            if !sets.iter().any(|(known, _)| known.setup == own.setup) {
-                sets.push((own, index.wider(programs, overwrites).as_ref().and_then(set)));
-            }
-        }
-        sets
-    }
-
-    /// The table whose rows a statement updates.
-    fn table_of(&self, statement: &TemplateStatement) -> String {
-        let branches = &self.templates.programs[statement.script].branches;
-        let mut operations = branches.iter().flat_map(|branch| &branch.operations);
-        let update =
-            operations.find(|operation| operation.at == statement.at && operation.kind == Kind::Update);
-        update.map(|operation| operation.table.clone()).unwrap_or_default()
-    }
-}
-
-/// True if a level is lower than in the other list.
-fn lower_somewhere(levels: &[Level], than: &[Level]) -> bool {
-    levels.iter().zip(than).any(|(level, than)| level < than)
 }
 
 #[cfg(test)]
 mod tests {
     use std::cell::RefCell;
 
+    use isobench_observation::{FirstLock, FirstLockKind, TemplateStatement};
     use isobench_result::WrongOutcome;
     use isobench_robustness::{Branch, Columns, Operation, Program, Strength};
 
     use super::*;
     use crate::advice::Advice;
+    use crate::makers;
+    use crate::patch::ScriptText;
     use crate::text::details as answer;
 
     /// A script that calls a function of which nothing is known.
@@ -536,7 +348,7 @@ mod tests {
     #[test]
     fn behind_a_lock_read_committed_may_do_where_repeatable_read_does_not() {
         let templates = joins_and_leaves();
-        let question = Question { templates: &templates, most: MOST_EXECUTED, stopped: &|| false };
+        let question = Question { templates: &templates, stopped: &|| false };
         let (committed, repeatable) = (Level::ReadCommitted, Level::RepeatableRead);
         // At repeatable read the count is older than the lock.
         let execute = |execute: &Execute<'_>| {
@@ -568,23 +380,22 @@ mod tests {
     #[test]
     fn an_interrupted_search_reads_no_changed_scripts_and_finds_no_schedule() {
         let (table, text) = ("mutex".to_owned(), "SELECT 1 FROM mutex WHERE key = :hash".to_owned());
-        let first = FirstLock { script: 0, line: 1, table, text, strength: Strength::Update };
+        let first = FirstLock { script: 0, line: 1, alone: None, table, text, kind: FirstLockKind::Lock };
         let templates = Templates { first_locks: vec![first], ..joins_and_leaves() };
         let executed = |execute: &Execute<'_>| {
             let wrong = execute.levels[0] < Level::Serializable;
             Ok::<_, ()>(if wrong { Executed::Shown(Box::default()) } else { Executed::Unshown(5) })
         };
         for (stopped, expected) in [(false, (1, true)), (true, (0, false))] {
-            let question = Question { templates: &templates, most: 1, stopped: &|| stopped };
+            let question = Question { templates: &templates, stopped: &|| stopped };
             let decision = question.decide(executed, |_| Ok(Executed::Unshown(5))).expect("nothing fails");
             let mut read = 0;
             let text = "SELECT name FROM member WHERE name = :n;\n".to_owned();
             let before = [ScriptText { name: "join.sql".to_owned(), text, commands: Vec::new() }];
-            let read_again = |_: &[ScriptText]| {
+            makers::all(&question, &decision, &before, &mut |_| {
                 read += 1;
                 None
-            };
-            question.locks_first(&decision, &before, &[], read_again);
+            });
             let lowest = [Level::ReadCommitted; 2];
             let broken = question.broken(&lowest, executed).expect("nothing fails");
             assert_eq!((read, broken.is_some()), expected);
@@ -594,7 +405,7 @@ mod tests {
     #[test]
     fn a_level_that_only_passed_is_not_the_answer() {
         let templates = calls();
-        let question = Question { templates: &templates, most: MOST_EXECUTED, stopped: &|| false };
+        let question = Question { templates: &templates, stopped: &|| false };
         let highest_wrong = |highest_wrong: Level| {
             let tried = RefCell::new(Vec::new());
             let all = |levels: &[Level]| {

@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use isobench_observation::Templates;
 use isobench_robustness::{Columns, Kind, Place};
 
+use crate::makers::unique_index::{UniqueIndex, operation};
 use crate::shown::Shown;
-use crate::unique_index::{UniqueIndex, operation};
 
 /// The hints that follow from what happens at lower levels, each once. Not among them: statements that
 /// are `changed`, by their names.

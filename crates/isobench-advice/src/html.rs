@@ -18,7 +18,6 @@ use crate::text::{
     Evidence, WAIT_FOR_EACH_OTHER, agreed, best, closed_world, deadlocks_measured, grave, happens, held,
     idioms_of, in_order, incomplete, levels_then, ratio, shown, unshown, why,
 };
-use crate::twice::AtLevel;
 
 /// The advice as a page that needs nothing but itself.
 pub fn page(advice: &Advice) -> String {
@@ -58,26 +57,10 @@ fn answer<'a>(advice: &'a Advice, evidence: &mut Evidence<'a>) -> Markup {
     });
     let caption = "The lowest level that is proved to be enough for each transaction.";
     let table = table(caption, &Table::new(columns, rows));
-    let twice = advice.twice.first().map(|first| {
-        let levels: Vec<String> = first.levels.iter().map(|one| one.level.to_string()).collect();
-        let names = std::iter::once("script").chain(levels.iter().map(String::as_str));
-        let columns = Heading::all(&names.map(|name| (name, false)).collect::<Vec<_>>());
-        let rows = advice.twice.iter().map(|one| {
-            let mut said = |at: &'a AtLevel| at.said(at.shown.as_ref().map(|shown| evidence.number(shown)));
-            let mut row = vec![Entry::from(one.script.as_str())];
-            for at in &one.levels {
-                row.push(Entry::from(said(at)));
-            }
-            row
-        });
-        let rows: Vec<Vec<Entry>> = rows.collect();
-        self::table("What happens if a script runs twice at once.", &Table::new(columns, rows))
-    });
     html! {
         (warnings(grave.as_slice()))
         (warnings(incomplete(advice).as_slice()))
         p { (closed_world(advice)) }
-        @if let Some(twice) = &twice { (twice) }
         (table)
         @for sentence in &advice.carried { p { (sentence) "." } }
     }
@@ -295,6 +278,7 @@ mod tests {
             passed: None,
             status: Status::Promised,
             at_every_level: None,
+            carries: Vec::new(),
             below: Some(reason(name, names[1 - number], "rw")),
             higher: Vec::new(),
             unknown: Vec::new(),
@@ -306,7 +290,6 @@ mod tests {
             tables: vec!["t<1>".to_owned()],
             ignored: Vec::new(),
             transactions: names.iter().enumerate().map(transaction).collect(),
-            twice: Vec::new(),
             carried: Vec::new(),
             at_any_level: None,
             unshown: Vec::new(),

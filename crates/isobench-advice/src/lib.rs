@@ -9,17 +9,17 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `decision` | proved and shown levels, and changes of scripts |
+//! | `decision` | proved and shown levels |
+//! | `makers` | ways to change scripts and tables, one file for each kind |
+//! | `search` | changes, each tried |
 //! | `shown` | what came of executing the schedules that theory names |
 //! | `advice` | what is said of it, as it stands in JSON |
 //! | `reason` | in it, why a level isn't enough |
 //! | `change_set` | in it, changes with the levels that are enough then |
-//! | `twice` | scripts that run twice at once |
 //! | `recorded` | recorded dependencies compared with those that are possible |
 //! | `patch` | scripts with changes, and the difference |
 //! | `untried` | scripts that couldn't be tried |
 //! | `deadlocks` | transactions that can wait for each other |
-//! | `unique_index` | unique indexes that are missing |
 //! | `hints` | other ways to write the SQL, for people |
 //! | `idioms` | how frameworks ask for a level |
 //! | `file` | what `--write` writes and `--check` reads |
@@ -36,26 +36,25 @@ mod file;
 mod hints;
 mod html;
 mod idioms;
+mod makers;
 mod patch;
 mod reason;
 mod recorded;
+mod search;
 mod shown;
 mod text;
-mod twice;
-mod unique_index;
 mod untried;
 
 pub use advice::{
     Advice, Candidate, FORMAT, LeftOut, Measured, Status, Transaction, UnknownStatement, Unshown,
 };
 pub use change_set::{ChangeSet, Changed, allocation};
-pub use decision::{Decision, Execute, MOST_EXECUTED, Possible, Question};
+pub use decision::{Decision, Execute, Possible, Question};
 pub use file::{AdviceFile, FileError, LEVELS_START, Mismatch};
 pub use html::page;
 pub use idioms::{IDIOMS, Idiom};
-pub use isobench_robustness::Promotion;
 pub use patch::{ScriptText, difference, patched};
 pub use reason::{Dependency, Reason};
+pub use search::{NotChanged, Tries};
 pub use shown::{Executed, Shown};
 pub use text::{best, broken, details, frameworks, wrong};
-pub use twice::{AtLevel, Twice, locked, locks, writing};

@@ -1,5 +1,7 @@
 //! Scripts with some statements changed, and the difference for people.
 
+use std::collections::BTreeSet;
+
 use isobench_observation::{FirstLock, TemplateStatement, Templates};
 use isobench_robustness::{Change, Promotion};
 use similar::TextDiff;
@@ -47,47 +49,59 @@ pub fn patched(
     Some(scripts)
 }
 
-/// The scripts with these UPDATEs as [`TemplateStatement::rewritten`] has them. `None` if one of them
-/// isn't found in its text.
+/// The scripts with new texts for these statements. `None` if one of them isn't found in its text.
 pub(crate) fn rewritten(
     templates: &Templates,
     scripts: &[ScriptText],
     statements: &[&TemplateStatement],
+    new: impl Fn(&TemplateStatement) -> Option<String>,
 ) -> Option<Vec<ScriptText>> {
     let mut scripts = scripts.to_vec();
     for statement in statements {
         for other in repeated(templates, statement).into_iter().rev() {
-            let text = &other.rewritten.as_ref()?.text;
-            change(&mut scripts[other.script], other, |_| Some(text.clone()))?;
+            let text = new(other)?;
+            change(&mut scripts[other.script], other, |trimmed| {
+                Some(trimmed.replacen(&other.written, &text, 1))
+            })?;
         }
     }
     Some(scripts)
 }
 
-/// The scripts with locks within this statement. `None` if it isn't found in its text.
-pub(crate) fn locked_within(
-    templates: &Templates,
-    scripts: &[ScriptText],
-    statement: &TemplateStatement,
-) -> Option<Vec<ScriptText>> {
-    let mut scripts = scripts.to_vec();
-    for other in repeated(templates, statement).into_iter().rev() {
-        let lock = other.lock_within.as_ref()?;
-        change(&mut scripts[other.script], other, |_| Some(lock.text()))?;
-    }
-    Some(scripts)
-}
-
-/// The scripts with these locks. `None` if one of the lines isn't there.
-pub(crate) fn locked_first(scripts: &[ScriptText], locks: &[&FirstLock]) -> Option<Vec<ScriptText>> {
+/// The scripts with these statements before others. `None` if one of the lines isn't there.
+pub(crate) fn preceded(scripts: &[ScriptText], locks: &[&FirstLock]) -> Option<Vec<ScriptText>> {
     let mut scripts = scripts.to_vec();
     let mut locks = locks.to_vec();
     // The last line first, so that those before it stay.
     locks.sort_by_key(|lock| std::cmp::Reverse(lock.line));
+    let mut wrapped = BTreeSet::new();
     for lock in locks {
-        let text = &mut scripts.get_mut(lock.script)?.text;
-        let at = start_of_line(text, lock.line)?;
-        text.insert_str(at, &format!("{};\n", lock.statement()));
+        let script = scripts.get_mut(lock.script)?;
+        let at = start_of_line(&script.text, lock.line)?;
+        let own = format!("{};\n", lock.text);
+        match lock.alone {
+            None => script.text.insert_str(at, &own),
+            Some(command) if wrapped.insert((lock.script, command)) => {
+                let written = script.commands.get(command)?.trim().trim_end_matches(';').trim_end();
+                let end = at + script.text[at..].find(written)? + written.len();
+                let rest = script.text[end..].lines().next().unwrap_or_default();
+                let line_end = end + rest.len();
+                // It ends with its line, perhaps by a meta-command.
+                let semicolon = match rest.trim_start().chars().next() {
+                    None => ";",
+                    Some(';') if rest.trim_start()[1..].trim().is_empty() => "",
+                    Some('\\') => "",
+                    Some(_) => return None,
+                };
+                script.text.insert_str(line_end, &format!("{semicolon}\nCOMMIT;"));
+                script.text.insert_str(at, &format!("BEGIN;\n{own}"));
+            }
+            // BEGIN stands there already.
+            Some(_) => {
+                let begin = script.text[at..].find('\n')? + 1;
+                script.text.insert_str(at + begin, &own);
+            }
+        }
     }
     Some(scripts)
 }
@@ -145,7 +159,7 @@ pub fn difference(before: &[ScriptText], after: &[ScriptText]) -> String {
 mod tests {
     use std::collections::BTreeMap;
 
-    use isobench_observation::Fix;
+    use isobench_observation::{FirstLockKind, Fix};
     use isobench_robustness::Strength;
 
     use super::*;
@@ -212,20 +226,21 @@ mod tests {
         let lock = |line, text: &str| FirstLock {
             script: 0,
             line,
+            alone: None,
             table: "t".to_owned(),
-            text: text.to_owned(),
-            strength: Strength::Share,
+            text: format!("{text} FOR SHARE"),
+            kind: FirstLockKind::Lock,
         };
         let (one, other) =
             (lock(1, "SELECT 1 FROM t WHERE id = 1"), lock(3, "SELECT 1 FROM t WHERE id = :id"));
-        let after = locked_first(&before, &[&one, &other]).unwrap();
+        let after = preceded(&before, &[&one, &other]).unwrap();
         assert_eq!(
             difference(&before, &after),
             "--- a/s.sql\n+++ b/s.sql\n@@ -1,4 +1,6 @@\n+SELECT 1 FROM t WHERE id = 1 FOR SHARE;\n \\set id random(1, \
              9)\n BEGIN;\n+SELECT 1 FROM t WHERE id = :id FOR SHARE;\n SELECT a FROM t -- its value\n     WHERE id = \
              :id \\gset\n"
         );
-        assert_eq!(locked_first(&before, &[&lock(9, "SELECT 1")]), None);
+        assert_eq!(preceded(&before, &[&lock(9, "SELECT 1")]), None);
     }
 
     #[test]

@@ -88,7 +88,7 @@ mod tests {
     use isobench_observation::TemplateStatement;
     use isobench_robustness::{Branch, Operation, Program};
 
-    use crate::decision::{MOST_EXECUTED, Question};
+    use crate::decision::Question;
     use crate::shown::Executed;
     use crate::text::{agreed, details as answer};
 
@@ -109,7 +109,7 @@ mod tests {
 
     fn compared(recorded: &[(&str, &str, &str)]) -> Advice {
         let templates = templates();
-        let question = Question { templates: &templates, most: MOST_EXECUTED, stopped: &|| false };
+        let question = Question { templates: &templates, stopped: &|| false };
         let untried = || Ok::<Executed, ()>(Executed::Untried("there is no server".to_owned()));
         let decision = question.decide(|_| untried(), |_| untried()).expect("nothing fails");
         let mut advice = Advice::of(&templates, &decision, Vec::new());

@@ -55,7 +55,6 @@ pub fn details(advice: &Advice, width: usize) -> String {
         paragraph(&mut text, &sentence, width);
         text.push('\n');
     }
-    twice(&mut text, advice, &mut evidence, width);
     transactions(&mut text, advice, &mut evidence, width);
     for sentence in &advice.carried {
         text.push('\n');
@@ -247,65 +246,24 @@ pub(crate) fn in_folder<'a>(heading: &str, advice: &'a Advice) -> (String, &'a s
     }
 }
 
-/// The table of scripts that run twice at once, and with which changes nothing goes wrong any more.
-pub(crate) fn twice<'a>(text: &mut String, advice: &'a Advice, evidence: &mut Evidence<'a>, width: usize) {
-    let Some(first) = advice.twice.first() else { return };
-    let (heading, folder) = in_folder("each twice at once", advice);
-    let mut rows = vec![vec![heading]];
-    rows[0].extend(first.levels.iter().map(|one| one.level.to_string()));
-    for one in &advice.twice {
-        let mut row = vec![one.script[folder.len()..].to_owned()];
-        row.extend(
-            one.levels.iter().map(|at| at.said(at.shown.as_ref().map(|shown| evidence.number(shown)))),
-        );
-        rows.push(row);
-    }
-    let widths: Vec<usize> = (0..rows[0].len())
-        .map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default())
-        .collect();
-    for row in &rows {
-        let cells: Vec<String> =
-            row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
-        let _ = writeln!(text, "{}", cells.join("  ").trim_end());
-    }
-    text.push('\n');
-    for one in &advice.twice {
-        let name = &one.script[folder.len()..];
-        if let Some(at) = one.levels.iter().find(|at| at.untried.is_some()) {
-            let why = at.untried.as_deref().unwrap_or_default();
-            let how = if at.interleavings > 0 { "is undecided" } else { "isn't tried" };
-            paragraph(text, &format!("{name} {how}: {why}"), width);
-        }
-        // What fails at the lowest level is no conflict that a level makes.
-        if let Some(failure) = one.levels.first().and_then(|at| at.failure.as_ref()) {
-            paragraph(text, &format!("{name} at {}: {failure}", one.levels[0].level), width);
-        }
-    }
-    for set in advice.twice.iter().flat_map(|one| &one.changes) {
-        let clauses: BTreeSet<&str> = set.changes.iter().map(|change| change.to.as_str()).collect();
-        let clauses: Vec<&str> = clauses.into_iter().collect();
-        let sentence = format!(
-            "With this change nothing wrong was shown at read committed any more: {} ({})",
-            set.name,
-            clauses.join(", ")
-        );
-        paragraph(text, &sentence, width);
-        let _ = writeln!(text, "{}\n", set.diff.trim_end());
-    }
-}
-
 /// Why a transaction needs its level.
 pub(crate) fn why<'a>(one: &'a Transaction, evidence: &mut Evidence<'a>) -> String {
     let sure = match one.status {
         Status::Proved => "proved",
         Status::Promised => "promised by the server",
+        Status::Unproved if !one.carries.is_empty() => "no level protects it",
         Status::Unproved => "not enough by theory at any level",
         Status::Unsafe => "no level is enough",
     };
     let mut parts = vec![sure.to_owned()];
+    parts.extend(one.carries.iter().cloned());
     if let Some(reason) = &one.at_every_level {
         let number = evidence.number(reason);
-        let checks = "the server checks foreign keys and unique indexes by the newest data";
+        let checks = if one.carries.is_empty() {
+            "the server checks foreign keys and unique indexes by the newest data"
+        } else {
+            "a value is carried from one transaction to another"
+        };
         parts.push(match (&reason.shown, &reason.untried) {
             (Some(_), _) => format!("shown at {} [{number}]: {checks}", reason.level),
             (None, Some(why)) => format!("{checks} [{number}]; not tried: {why}"),
@@ -422,7 +380,9 @@ pub(crate) fn levels_then(set: &ChangeSet) -> String {
 
 /// The best of changes: those with the lowest levels, and of these the fewest.
 pub fn best<'a>(changes: &[&'a ChangeSet]) -> Option<&'a ChangeSet> {
-    changes.iter().copied().min_by_key(|set| (set.allocation.range().1, set.changes.len()))
+    changes.iter().copied().min_by_key(|set| {
+        (set.allocation.range().1, set.unproved.is_some(), set.deadlocks.len(), set.changes.len())
+    })
 }
 
 fn changes(text: &mut String, advice: &Advice, width: usize) {

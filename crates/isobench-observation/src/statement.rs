@@ -14,6 +14,7 @@ mod joined;
 mod known;
 mod names;
 mod order;
+mod places;
 mod query;
 mod removed;
 mod results;
@@ -43,7 +44,7 @@ pub(crate) use columns::Counted;
 pub(crate) use command::{
     Mark, chains, changed_names, changes_meaning, prepares_transaction, savepoint, sets_savepoint,
 };
-pub(crate) use fixes::{Assigned, Assignment, Raised};
+pub(crate) use fixes::{Assigned, Assignment, Conditioned, Raised};
 pub use fixes::{Fix, LockWithin, Rewritten};
 pub use names::{is_plain, is_reserved, name_in_sql};
 pub(crate) use removed::Removed;

@@ -14,6 +14,7 @@
 mod first;
 mod repeated;
 mod tables;
+mod tested;
 mod unguarded;
 mod used;
 mod variables;
@@ -30,12 +31,12 @@ use isobench_script::{CommandKind, Script, Slot, Store, Symbols};
 use crate::catalog::{Catalog, Hides, RelationId, RelationKind, is_system_column};
 use crate::flow::{Carried, Flows};
 use crate::statement::{
-    Access, AdvisoryLock, ColumnName, Deed, Examiner, Fix, Given, Known, LockWithin, Mark, Rewritten,
-    Surroundings, chains, changed_names, changes_meaning, savepoint,
+    Access, AdvisoryLock, ColumnName, Conditioned, Deed, Examiner, Fix, Given, Known, LockWithin, Mark,
+    Rewritten, Surroundings, chains, changed_names, changes_meaning, savepoint,
 };
 use crate::tokens::{Placed, Text};
 
-pub use first::FirstLock;
+pub use first::{FirstLock, FirstLockKind};
 use repeated::repeated;
 pub use tables::Ignored;
 use tables::{Changing, Freed, Replaced, Versions};
@@ -93,8 +94,10 @@ pub struct TemplateStatement {
     pub line: u32,
     /// Its name in the programs, such as `pay.sql:7`.
     pub at: String,
-    /// Its text with the names of variables.
+    /// Its text with the names of variables, on one line.
     pub text: String,
+    /// The same in its lines, with its comments.
+    pub written: String,
     /// Why it reads and writes anything, if it does.
     pub unknown: Option<String>,
     /// How it could be written otherwise, by the tables whose rows it then locks or writes back.
@@ -102,7 +105,9 @@ pub struct TemplateStatement {
     /// How an UPDATE could be written so that it depends on fewer values that were read before.
     pub rewritten: Option<Rewritten>,
     /// How it could lock the rows that it reads in a subquery, or the first of a queue.
-    pub lock_within: Option<LockWithin>,
+    pub locks_within: Vec<LockWithin>,
+    /// How it could require what the transaction read before of the row that it changes, as in `AND state = :state`.
+    pub tested: Option<Rewritten>,
     /// The columns that an UPDATE sets to a constant.
     pub constants: BTreeSet<String>,
 }
@@ -162,7 +167,8 @@ pub fn templates(
                     hides: None,
                     behind: BTreeSet::new(),
                     fixes: BTreeMap::new(),
-                    lock_within: None,
+                    locks_within: Vec::new(),
+                    conditioned: None,
                     constants: BTreeSet::new(),
                     raises: flows.raises(number),
                 };
@@ -181,10 +187,15 @@ pub fn templates(
                         line: parsed_command.line,
                         at: read.at.clone(),
                         text: read.text.clone(),
+                        written: match (&text, range) {
+                            (Some(text), Some(range)) => text.in_lines(text.bytes(range)),
+                            _ => read.text.clone(),
+                        },
                         unknown: None,
                         fixes: std::mem::take(&mut read.fixes),
                         rewritten: flows.rewritten(number).cloned(),
-                        lock_within: read.lock_within.take(),
+                        locks_within: std::mem::take(&mut read.locks_within),
+                        tested: None,
                         constants: std::mem::take(&mut read.constants),
                     });
                 }
@@ -210,6 +221,7 @@ pub fn templates(
     look_behind(&mut read, catalog);
     drop_fresh(&mut read);
     let all = touched(&mut read);
+    let changed = tested::changed(read.iter().flatten().flatten());
     unguarded::note(&mut read, catalog);
     change_versions(&mut read);
     let freed = Freed::of(catalog, read.iter().flatten().flatten());
@@ -220,6 +232,10 @@ pub fn templates(
     found.tables = all.iter().map(|table| catalog.relations[*table].qualified()).collect();
     for (number, (script, commands)) in scripts.iter().zip(&read).enumerate() {
         found.first_locks.extend(first::first_locks(number, script, symbols, catalog, commands));
+        let mut tested = tested::tested(script, symbols, catalog, commands, &changed);
+        for statement in found.statements.iter_mut().filter(|one| one.script == number) {
+            statement.tested = tested.remove(&statement.at);
+        }
         let repeated = repeated(script, symbols, commands);
         for (place, others) in &repeated {
             let names = others.iter().flat_map(|other| &commands[*other]).map(|read| read.at.clone());
@@ -260,7 +276,8 @@ pub fn templates(
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 struct Read {
     fixes: BTreeMap<String, Fix>,
-    lock_within: Option<LockWithin>,
+    locks_within: Vec<LockWithin>,
+    conditioned: Option<Conditioned>,
     constants: BTreeSet<String>,
     kind: StatementKind,
     at: String,
@@ -331,7 +348,8 @@ impl Read {
         self.named = text.tokens[range.clone()].iter().filter_map(Placed::name).collect();
         self.chains = chains(text, range);
         let named = |(table, fix): (RelationId, Fix)| (catalog.relations[table].qualified(), fix);
-        self.lock_within = examiner.lock_within();
+        self.locks_within = examiner.locks_within();
+        self.conditioned = examiner.conditioned();
         self.constants = examiner.constants();
         self.fixes = examiner.fixes().into_iter().map(named).collect();
         if touches_rows(self.kind, &self.text) {
@@ -552,7 +570,7 @@ fn wait_for_adjusted(statements: &mut [TemplateStatement], numbers: &[usize], fl
                 && flows.adjusts(numbers[at], *writer)
         };
         let waits = !writers.is_empty() && writers.iter().all(adjusted);
-        if let Some(lock) = statements[at].lock_within.as_mut().filter(|_| waits) {
+        for lock in statements[at].locks_within.iter_mut().filter(|_| waits) {
             lock.skips_locked = false;
         }
     }

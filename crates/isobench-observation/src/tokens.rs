@@ -289,11 +289,13 @@ impl<'a> Text<'a> {
 
     /// The text of a range of tokens with the names of variables, on one line; that of none is empty.
     pub(crate) fn named(&self, range: &Range<usize>) -> String {
+        self.in_lines(self.bytes(range)).split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    /// A part of the text with the names of variables, in its lines and with its comments.
+    pub(crate) fn in_lines(&self, bytes: Range<usize>) -> String {
         let mut named = String::new();
-        if range.is_empty() {
-            return named;
-        }
-        let mut rest = self.written(range);
+        let mut rest = &self.source[bytes];
         while let Some(at) = rest.find('$') {
             named.push_str(&rest[..at]);
             let digits = rest[at + 1..].bytes().take_while(u8::is_ascii_digit).count();
@@ -305,7 +307,12 @@ impl<'a> Text<'a> {
             rest = &rest[at + 1 + digits..];
         }
         named.push_str(rest);
-        named.split_whitespace().collect::<Vec<_>>().join(" ")
+        named
+    }
+
+    /// Where a token begins, in bytes; for the one after the last of a range, where that range ends.
+    pub(crate) fn start_of(&self, token: usize, range: &Range<usize>) -> usize {
+        if token < range.end { self.tokens[token].range.start } else { self.bytes(range).end }
     }
 
     /// The place of a range of tokens, in bytes.

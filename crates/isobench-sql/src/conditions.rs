@@ -80,6 +80,18 @@ pub fn found_rows(query: &Object, scope: &Scope<'_>, top: bool) -> Result<BTreeM
     Ok(found)
 }
 
+/// The columns of a query that are equal to values in each of its rows.
+pub fn equal_columns(query: &Object, scope: &Scope<'_>) -> Result<BTreeMap<ColumnAt, Value>, Gap> {
+    Ok(equal(&conditions(query, scope)?.all))
+}
+
+/// The entries of a query that an outer join may leave without a row.
+pub fn nullable(query: &Object) -> Result<BTreeSet<i64>, Gap> {
+    let mut nullable = BTreeSet::new();
+    restrictions(field(query, "jointree")?, &mut Vec::new(), &mut nullable)?;
+    Ok(nullable)
+}
+
 /// The columns that are equal to values, as far as that follows from the conditions on their rows.
 fn equal(conditions: &[(Condition, BTreeSet<i64>)]) -> BTreeMap<ColumnAt, Value> {
     let mut equal: BTreeMap<ColumnAt, Value> = BTreeMap::new();

@@ -4,6 +4,7 @@
 //! relation that isn't listed here, or a field that should be there and isn't.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use crate::bound::{Bound, BoundRelation, Gap, LockStrength, RowLock, Wait, field, number, objects, oid};
 use crate::conditions::{found_rows, is_unlimited};
@@ -107,25 +108,27 @@ const OPERATORS: [&str; 4] = ["eqop", "opno", "opnos", "sortop"];
 const LOWEST_COLUMN: i32 = -7;
 
 /// A tree as it is read.
-pub(crate) struct Reader<'b> {
+pub(crate) struct Reader<'o> {
     bound: Bound,
-    builtins: &'b Builtins,
+    builtins: &'o Builtins,
+    /// The query around the next one.
+    around: Option<Rc<Scope<'o>>>,
     /// What is read next is certainly executed: the statement itself, or a part of its UNION.
     top: bool,
     /// It is a part of a UNION.
     united: bool,
 }
 
-impl Reader<'_> {
-    pub(crate) fn read(query: &Object, builtins: &Builtins) -> Result<Bound, Gap> {
-        let mut reader = Reader { bound: Bound::default(), builtins, top: true, united: false };
+impl<'o> Reader<'o> {
+    pub(crate) fn read(query: &'o Object, builtins: &'o Builtins) -> Result<Bound, Gap> {
+        let mut reader = Reader { bound: Bound::default(), builtins, around: None, top: true, united: false };
         reader.query(query)?;
         let list = if number(query, "commandType")? == 1 { "targetList" } else { "returningList" };
         reader.bound.outputs = outputs(query, list)?;
         Ok(reader.bound)
     }
 
-    fn query(&mut self, query: &Object) -> Result<(), Gap> {
+    fn query(&mut self, query: &'o Object) -> Result<(), Gap> {
         if *field(query, "utilityStmt")? != Node::Null {
             return Err(Gap::Kind("what a command does that is no query"));
         }
@@ -153,7 +156,7 @@ impl Reader<'_> {
                 here.push((place, relation));
             }
         }
-        let scope = Scope::of(query, self.builtins)?;
+        let scope = Rc::new(Scope::of(query, self.around.clone(), self.builtins)?);
         let mut found = found_rows(query, &scope, self.top)?;
         let grouped = *field(query, "havingQual")? != Node::Null;
         for (place, relation) in &mut here {
@@ -179,17 +182,18 @@ impl Reader<'_> {
         self.bound.relations.extend(here.into_iter().map(|(_, relation)| relation));
         let unites = *field(query, "setOperations")? != Node::Null;
         let (top, united) = (self.top, self.united);
+        let around = self.around.replace(scope);
         let parts_are_executed = top && unites && is_unlimited(query);
         for (name, value) in &query.fields {
             self.top = parts_are_executed && name == "rtable";
             self.united = self.top;
             self.field(query, name, value)?;
         }
-        (self.top, self.united) = (top, united);
+        (self.top, self.united, self.around) = (top, united, around);
         Ok(())
     }
 
-    fn object(&mut self, object: &Object) -> Result<(), Gap> {
+    fn object(&mut self, object: &'o Object) -> Result<(), Gap> {
         if object.name == "QUERY" {
             return self.query(object);
         }
@@ -205,7 +209,7 @@ impl Reader<'_> {
         object.fields.iter().try_for_each(|(name, value)| self.field(object, name, value))
     }
 
-    fn field(&mut self, object: &Object, name: &str, value: &Node) -> Result<(), Gap> {
+    fn field(&mut self, object: &'o Object, name: &str, value: &'o Node) -> Result<(), Gap> {
         let wrong = |field: &'static str| Gap::Field { node: object.name.clone(), field };
         if let Some(field) = FUNCTIONS.iter().find(|field| **field == name) {
             let function =
@@ -231,7 +235,7 @@ impl Reader<'_> {
         self.node(value)
     }
 
-    fn node(&mut self, node: &Node) -> Result<(), Gap> {
+    fn node(&mut self, node: &'o Node) -> Result<(), Gap> {
         match node {
             Node::Null | Node::Token(_) | Node::Bytes(_) => Ok(()),
             Node::List(elements) => elements.iter().try_for_each(|element| self.node(element)),

@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::rc::Rc;
 
 use crate::bound::{Gap, field, number, objects, oid};
+use crate::conditions::{equal_columns, nullable};
 use crate::node::{Node, Object};
 
 /// A column of an entry of a query's FROM, by the number of the entry.
@@ -63,10 +65,19 @@ const VARCHAR_CAST: u32 = 669;
 const PLAIN_TEXTS: [u32; 9] = [16, 20, 21, 23, 25, 26, 1043, 1700, 2950];
 
 /// A query's FROM, in which names stand for columns.
+#[derive(Clone)]
 pub(crate) struct Scope<'o> {
+    query: &'o Object,
     entries: Vec<&'o Object>,
+    /// The entries that an outer join may leave without a row: their columns may be NULL instead.
+    nullable: BTreeSet<i64>,
+    /// The query around this one.
+    around: Option<Rc<Scope<'o>>>,
     builtins: &'o Builtins,
 }
+
+/// The types of integers: what is equal is the same (`pg_type.dat`).
+const INTEGERS: [u32; 3] = [20, 21, 23];
 
 /// The columns in a part of a query.
 #[derive(Debug, Default)]
@@ -80,8 +91,12 @@ pub(crate) struct Mentioned {
 }
 
 impl<'o> Scope<'o> {
-    pub(crate) fn of(query: &'o Object, builtins: &'o Builtins) -> Result<Scope<'o>, Gap> {
-        Ok(Scope { entries: objects(query, "rtable")?, builtins })
+    pub(crate) fn of(
+        query: &'o Object,
+        around: Option<Rc<Scope<'o>>>,
+        builtins: &'o Builtins,
+    ) -> Result<Scope<'o>, Gap> {
+        Ok(Scope { query, entries: objects(query, "rtable")?, nullable: nullable(query)?, around, builtins })
     }
 
     pub(crate) fn entries(&self) -> &[&'o Object] {
@@ -134,7 +149,7 @@ impl<'o> Scope<'o> {
             "VAR" => {
                 return match self.of_the_only_row(object)? {
                     Some((scope, value)) => scope.value(value),
-                    None => Ok(None),
+                    None => self.of_every_row(object),
                 };
             }
             _ => {}
@@ -251,23 +266,82 @@ impl<'o> Scope<'o> {
             return Ok(None);
         }
         let Some(entry) = self.entry(variable)? else { return Ok(None) };
+        if self.nullable.contains(&number(variable, "varno")?) {
+            return Ok(None);
+        }
         let at = number(variable, "varattno")?;
         match number(entry, "rtekind")? {
             5 => {
                 let [row] = field(entry, "values_lists")?.elements() else { return Ok(None) };
                 let value = usize::try_from(at - 1).ok().and_then(|at| row.elements().get(at));
-                let scope = Scope { entries: self.entries.clone(), builtins: self.builtins };
-                Ok(value.map(|value| (scope, value)))
+                Ok(value.map(|value| (self.clone(), value)))
             }
             1 => {
                 let Some(query) = field(entry, "subquery")?.object() else { return Ok(None) };
-                let scope = Scope::of(query, self.builtins)?;
+                let scope = Scope::of(query, Some(Rc::new(self.clone())), self.builtins)?;
                 if !scope.has_one_row(query)? {
                     return Ok(None);
                 }
                 let values = targets(query, "targetList")?;
                 let value = values.into_iter().find(|(column, _)| i64::from(*column) == at);
                 Ok(value.map(|(_, value)| (scope, value)))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The value that a column of a subquery or of a WITH query has in each of its rows: one that depends on no row, or
+    /// that of an integer that its conditions require to be equal to one.
+    fn of_every_row(&self, variable: &Object) -> Result<Option<Value>, Gap> {
+        let Some(scope) = self.so_far_out(number(variable, "varlevelsup")?) else { return Ok(None) };
+        if scope.nullable.contains(&number(variable, "varno")?) {
+            return Ok(None);
+        }
+        if let Some(other) = scope.behind(variable)? {
+            return scope.value(other);
+        }
+        let Some((query, around)) = scope.subquery(variable)? else { return Ok(None) };
+        let none = |name: &'static str| field(query, name).map(|clause| *clause == Node::Null);
+        if number(query, "commandType")? != 1 || !none("setOperations")? || !none("groupingSets")? {
+            return Ok(None);
+        }
+        let at = number(variable, "varattno")?;
+        let column = targets(query, "targetList")?.into_iter().find(|(column, _)| i64::from(*column) == at);
+        let Some((_, expression)) = column else { return Ok(None) };
+        let inner = Scope::of(query, Some(Rc::new(around.clone())), self.builtins)?;
+        if let Some(value) = inner.value(expression)? {
+            return Ok(Some(value));
+        }
+        let is_integer = type_of(expression).is_some_and(|of| INTEGERS.contains(&of));
+        match inner.column(expression)? {
+            Some(column) if is_integer && !inner.nullable.contains(&column.0) => {
+                Ok(equal_columns(query, &inner)?.remove(&column))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The scope so many queries further out.
+    fn so_far_out(&self, levels: i64) -> Option<&Scope<'o>> {
+        (0..levels).try_fold(self, |scope, _| scope.around.as_deref())
+    }
+
+    /// The query whose column a variable of this one is, with the scope in which that query stands.
+    fn subquery(&self, variable: &Object) -> Result<Option<(&'o Object, &Scope<'o>)>, Gap> {
+        let Some(entry) = self.entry(variable)? else { return Ok(None) };
+        match number(entry, "rtekind")? {
+            1 => Ok(field(entry, "subquery")?.object().map(|query| (query, self))),
+            6 => {
+                let Some(scope) = self.so_far_out(number(entry, "ctelevelsup")?) else { return Ok(None) };
+                let name = field(entry, "ctename")?;
+                for with in objects(scope.query, "cteList")? {
+                    if field(with, "ctename")? == name
+                        && field(with, "cterecursive")?.token() == Some("false")
+                    {
+                        return Ok(field(with, "ctequery")?.object().map(|query| (query, scope)));
+                    }
+                }
+                Ok(None)
             }
             _ => Ok(None),
         }

@@ -99,3 +99,15 @@ UPDATE doctors d SET shift = v.s FROM (VALUES ($1::int, $2::int)) v(i, s) WHERE 
 INSERT INTO doctors (id) VALUES ($1) ON CONFLICT (id) WHERE on_call DO NOTHING
 15 MERGE INTO doctors d USING (SELECT $1::int AS i, $2::int AS s) v ON d.id = v.i WHEN MATCHED THEN UPDATE SET shift = v.s WHEN NOT MATCHED THEN INSERT VALUES (v.i, v.s, true)
 15 MERGE INTO doctors d USING log l ON d.id = l.doctor WHEN MATCHED THEN UPDATE SET shift = 1
+WITH locked AS (SELECT id FROM doctors WHERE id = $1 FOR UPDATE) SELECT count(*) FROM log JOIN locked ON log.doctor = locked.id
+WITH locked AS (SELECT id FROM doctors WHERE id = $1 FOR UPDATE) INSERT INTO log SELECT locked.id, 'n' FROM locked WHERE (SELECT count(*) FROM log l WHERE l.doctor = locked.id) < 3
+INSERT INTO log SELECT $1, 'n' WHERE (SELECT count(*) FROM log l WHERE l.doctor = $1) < 3
+INSERT INTO log SELECT d.id, 'n' FROM doctors d WHERE d.id = $1
+INSERT INTO log SELECT v.x, 'n' FROM doctors d LEFT JOIN (VALUES ($1::int)) v(x) ON v.x = d.id
+INSERT INTO log SELECT v.x, 'n' FROM doctors d LEFT JOIN (SELECT $1::int AS x WHERE $2 > 1) v ON v.x = d.id
+SELECT l.note FROM (SELECT id FROM doctors WHERE id = $1 UNION SELECT 2) s JOIN log l ON l.doctor = s.id
+SELECT o.note FROM (SELECT l.doctor FROM doctors d LEFT JOIN log l ON l.doctor = $1) s JOIN log o ON o.doctor = s.doctor
+WITH RECURSIVE r AS (SELECT id FROM doctors WHERE id = $1 UNION SELECT r.id + 1 FROM r WHERE r.id < 9) SELECT l.note FROM log l JOIN r ON l.doctor = r.id
+SELECT o.doctor FROM (SELECT note FROM log WHERE note = $1) s JOIN log o ON o.note = s.note
+WITH d AS (UPDATE doctors SET id = id + 1 WHERE id = $1 RETURNING id) SELECT l.note FROM log l JOIN d ON l.doctor = d.id
+SELECT note FROM log WHERE doctor IN (SELECT id FROM doctors WHERE id = $1)

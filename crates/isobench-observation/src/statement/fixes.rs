@@ -46,8 +46,22 @@ impl LockWithin {
 
     /// The statement with it.
     pub fn text(&self) -> String {
-        format!("{} {}{}", self.before, self.clause(), self.after)
+        self.with(self.clause())
     }
+
+    /// The statement with another lock in its place.
+    pub fn with(&self, clause: &str) -> String {
+        format!("{} {clause}{}", self.before, self.after)
+    }
+}
+
+/// An UPDATE or DELETE, where a further condition can stand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Conditioned {
+    /// The statement as far as the end of its condition, with the names of variables.
+    pub before: String,
+    /// The rest.
+    pub after: String,
 }
 
 /// `column = value` in an UPDATE.
@@ -159,7 +173,7 @@ impl Examiner<'_> {
     }
 
     /// For each token the number of parentheses around it.
-    fn depths(&self) -> Vec<usize> {
+    pub(super) fn depths(&self) -> Vec<usize> {
         let mut depth = 0_usize;
         let mut depths = Vec::new();
         for token in &self.text.tokens[self.range.clone()] {
@@ -220,6 +234,7 @@ impl Examiner<'_> {
             return None;
         }
         let named = |range: Range<usize>| self.text.named(&range);
+        let (bytes, assigned) = (self.text.bytes(&self.range), self.text.bytes(place));
         let parts = all.iter().filter_map(|(assignment, assigned)| {
             let value = &assignment.value;
             let value = match assigned {
@@ -241,10 +256,10 @@ impl Examiner<'_> {
         if parts.is_empty() {
             return None;
         }
-        let sets = format!("SET {}", parts.join(", "));
-        let (before, after) = (named(self.range.start..place.start - 1), named(place.end..self.range.end));
-        let text = [before.as_str(), sets.as_str(), after.as_str()].join(" ");
-        Some(Rewritten { text: text.trim_end().to_owned(), sets })
+        let (before, after) = (bytes.start..assigned.start, assigned.end..bytes.end);
+        let parts = parts.join(", ");
+        let text = format!("{}{parts}{}", self.text.in_lines(before), self.text.in_lines(after));
+        Some(Rewritten { text, sets: format!("SET {parts}") })
     }
 
     /// How the query could be written, by table. Empty if it isn't a plain query of tables.
@@ -305,16 +320,10 @@ impl Examiner<'_> {
         (waits && (is(&["for", "share"]) || is(&["for", "key", "share"]))).then(|| self.text.named(&clause))
     }
 
-    /// How the statement could lock the rows that it reads in a subquery: those that it counts or sums up,
-    /// or those of its only WITH query; and how it could pass over those that others have taken.
-    pub(crate) fn lock_within(&self) -> Option<LockWithin> {
-        self.first_unlocked().or_else(|| self.locked_within())
-    }
-
     /// The statement with a lock at the end of its only query with LIMIT, so that two transactions that
     /// each take the first of a queue take different ones (PostgreSQL manual, SELECT, "The Locking
     /// Clause"). It isn't known whether the server takes it.
-    fn first_unlocked(&self) -> Option<LockWithin> {
+    pub(super) fn first_unlocked(&self) -> Option<LockWithin> {
         let (tokens, depths, start) = (&self.text.tokens, self.depths(), self.range.start);
         let mut limits =
             self.range.clone().filter(|place| tokens[*place].is("limit") || tokens[*place].is("fetch"));
@@ -326,61 +335,9 @@ impl Examiner<'_> {
         }
         let end = (limit..self.range.end).find(|place| depths[place - start] < depths[limit - start]);
         let end = end.unwrap_or(self.range.end);
-        let (before, after) = (self.text.named(&(start..end)), self.text.named(&(end..self.range.end)));
+        let (bytes, close) = (self.text.bytes(&self.range), self.text.bytes(&(start..end)).end);
+        let [before, after] = [bytes.start..close, close..bytes.end].map(|part| self.text.in_lines(part));
         Some(LockWithin { before, after, skips_locked: true })
-    }
-
-    fn locked_within(&self) -> Option<LockWithin> {
-        let Ok(Statement::Query(query)) = self.parse() else { return None };
-        let named = |range: Range<usize>| self.text.named(&range);
-        let of_one_table = |select: &Select| {
-            let [from] = select.from.as_slice() else { return false };
-            from.joins.is_empty()
-                && matches!(&from.relation, TableFactor::Table { args: None, .. })
-                && select.selection.is_some()
-        };
-        let start = self.range.start;
-        if let Some(with) = &query.with {
-            let [cte] = with.cte_tables.as_slice() else { return None };
-            let SetExpr::Select(select) = &*cte.query.body else { return None };
-            if with.recursive
-                || !cte.query.locks.is_empty()
-                || !of_one_table(select)
-                || !self.shows_rows(select)
-            {
-                return None;
-            }
-            let depths = self.depths();
-            let open = self.range.clone().find(|place| self.text.tokens[*place].is("as"))? + 1;
-            let close = (open + 1..self.range.end).find(|place| {
-                self.text.tokens[*place].token.token == Token::RParen
-                    && depths[place - start] == depths[open - start]
-            })?;
-            return Some(LockWithin {
-                before: named(start..close),
-                after: named(close..self.range.end),
-                skips_locked: false,
-            });
-        }
-        let SetExpr::Select(select) = &*query.body else { return None };
-        let bare = query.order_by.is_none() && query.limit_clause.is_none() && query.fetch.is_none();
-        let one_group = matches!(&select.group_by, GroupByExpr::Expressions(list, _) if list.is_empty());
-        if !bare || !one_group || select.having.is_some() || !query.locks.is_empty() || !of_one_table(select)
-        {
-            return None;
-        }
-        // Rows that are shown are locked without a subquery.
-        if self.shows_rows(select) || select.distinct.is_some() {
-            return None;
-        }
-        let TableFactor::Table { name, alias, .. } = &select.from[0].relation else { return None };
-        let known = alias.as_ref().map(|alias| &alias.name).or(name.0.last()?.as_ident())?;
-        let from = self.outer("from").first().copied()?;
-        Some(LockWithin {
-            before: format!("{} (SELECT * {}", named(start..from + 1), named(from..self.range.end)),
-            after: format!(") AS {known}"),
-            skips_locked: false,
-        })
     }
 
     /// The places of a word outside of parentheses.

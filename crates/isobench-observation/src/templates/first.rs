@@ -1,44 +1,53 @@
-//! Rows that a transaction could lock before anything else: those whose keys are known when it begins.
+//! What a transaction could lock before anything else: rows whose keys are known when it begins, and numbers that stand
+//! for them (advisory locks).
 //!
-//! Whoever locks the parent of rows first is alone with them: it counts and adds to them without another
-//! one in between, and at read committed what it reads afterwards is new.
+//! A transaction that locks the parent of rows first is alone with them: it counts and adds to them without another
+//! one in between, and at read committed what it reads afterwards is new. A row that it only reads it can write back,
+//! too, which others notice by their snapshots (PostgreSQL manual, 13.4.2).
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use isobench_robustness::Strength;
 use isobench_script::Statement as StatementKind;
-use isobench_script::{CommandKind, Script, Slot, Store, Symbols};
+use isobench_script::{Command, CommandKind, Script, Slot, Store, Symbols};
 
 use super::{Read, slots_given, touches_rows};
 use crate::catalog::{Catalog, ColumnType, RelationId};
 use crate::statement::{Access, Deed, Known, name_in_sql};
 
-/// The most of a transaction.
+/// The most rows of a transaction.
 const MOST: usize = 4;
 
-/// A row that a transaction could lock before its first statement on rows.
+/// A statement that a transaction could begin with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FirstLock {
     /// The index of the script.
     pub script: usize,
-    /// The line before which the lock would stand, from 1.
+    /// The line before which it would stand, from 1.
     pub line: u32,
+    /// For a statement that is a transaction of its own, which would need BEGIN and COMMIT: the index of its command.
+    pub alone: Option<usize>,
     /// The table.
     pub table: String,
-    /// The statement, with the names of variables, without the lock: `SELECT 1 FROM post WHERE id = :p`.
+    /// The statement, with the names of variables: `SELECT 1 FROM post WHERE id = :p FOR SHARE`.
     pub text: String,
-    /// The lock: that of writers, unless the transaction only reads the row.
-    pub strength: Strength,
+    /// What it does.
+    pub kind: FirstLockKind,
 }
 
-impl FirstLock {
-    /// The whole statement.
-    pub fn statement(&self) -> String {
-        format!("{} {}", self.text, self.strength.clause())
-    }
+/// What a transaction could begin with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FirstLockKind {
+    /// It locks a row: as writers do, unless it only reads the row.
+    Lock,
+    /// It writes back a row that it otherwise only reads.
+    WriteBack,
+    /// It takes an advisory lock of a value by which it finds or inserts rows. All scripts that do so have to.
+    Advisory,
 }
 
-/// The rows that the transactions of a script use and could lock first.
+/// The statements that the transactions of a script could begin with.
 pub(super) fn first_locks(
     number: usize,
     script: &Script,
@@ -46,67 +55,161 @@ pub(super) fn first_locks(
     catalog: &Catalog,
     commands: &[Vec<Read>],
 ) -> Vec<FirstLock> {
-    let mut found = Vec::new();
-    for (begin, statements) in commands.iter().enumerate() {
-        let [Read { kind: StatementKind::Begin, .. }] = statements.as_slice() else { continue };
-        let after = begin + 1;
-        let Some(line) = script.commands.get(after).map(|command| command.line) else { continue };
-        if line == script.commands[begin].line {
-            continue;
-        }
+    transactions(script, commands)
+        .into_iter()
+        .flat_map(|(own, alone)| {
+            let line = script.commands[own.start].line;
+            let block =
+                script.commands[own.clone()].iter().map(|command| &command.kind).zip(&commands[own.clone()]);
+            let used = Used::of(block, symbols, catalog);
+            // A statement that isobench can't analyse may write the row: of two readers' locks each would wait for
+            // the other.
+            let unknown = commands[own.clone()].iter().flatten().any(|read| read.accesses.is_err());
+            let lock = move |kind, table: RelationId, text: String| {
+                let (alone, table) = (alone.then_some(own.start), catalog.relations[table].qualified());
+                FirstLock { script: number, line, alone, table, text, kind }
+            };
+            let rows = used.rows.into_iter().take(MOST).flat_map(|row| {
+                let strength =
+                    if row.only_read && !unknown { Strength::Share } else { Strength::NoKeyUpdate };
+                let locked =
+                    format!("SELECT 1 FROM {} WHERE {} {}", row.name, row.condition, strength.clause());
+                let back = written_back(&row, catalog).filter(|_| row.only_read);
+                let back = back.map(|text| (FirstLockKind::WriteBack, row.table, text));
+                std::iter::once((FirstLockKind::Lock, row.table, locked)).chain(back)
+            });
+            let numbers =
+                used.numbers.into_iter().map(|(table, text)| (FirstLockKind::Advisory, table, text));
+            rows.chain(numbers).map(|(kind, table, text)| lock(kind, table, text)).collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+/// The commands of each transaction on rows, from the one before which a statement can stand; true of a statement that
+/// is one by itself.
+fn transactions(script: &Script, commands: &[Vec<Read>]) -> Vec<(Range<usize>, bool)> {
+    let line = |at: usize| script.commands.get(at).map(|command| command.line);
+    let pipelined = script.commands.iter().any(|command| matches!(command.kind, CommandKind::StartPipeline));
+    let (mut found, mut at) = (Vec::new(), 0);
+    while at < commands.len() {
         let ends = |statements: &Vec<Read>| {
             statements.iter().any(|read| matches!(read.kind, StatementKind::Commit | StatementKind::Rollback))
         };
-        let end = commands[after..].iter().position(ends).map_or(commands.len(), |at| after + at);
-        let block =
-            script.commands[after..end].iter().map(|command| &command.kind).zip(&commands[after..end]);
-        let rows = used_rows(block, symbols, catalog);
-        // What isn't known may write the row: of two readers' locks each would wait for the other.
-        let unknown = commands[after..end].iter().flatten().any(|read| read.accesses.is_err());
-        found.extend(rows.into_iter().take(MOST).map(|(table, text, reads)| {
-            let strength = if reads && !unknown { Strength::Share } else { Strength::NoKeyUpdate };
-            FirstLock { script: number, line, table: catalog.relations[table].qualified(), text, strength }
-        }));
+        // Two commands on one line can't be told apart.
+        let apart = line(at) != line(at + 1) && (at == 0 || line(at) != line(at - 1));
+        match commands[at].as_slice() {
+            [Read { kind: StatementKind::Begin, .. }] => {
+                // Variables that are assigned at once are known before its first statement.
+                let sets = |command: &&Command| matches!(command.kind, CommandKind::Set { .. });
+                let after = at + 1 + script.commands[at + 1..].iter().take_while(sets).count();
+                let end = commands[after..].iter().position(ends).map_or(commands.len(), |end| after + end);
+                if after < end && apart {
+                    found.push((after..end, false));
+                }
+                at = end;
+            }
+            [read] if apart && !pipelined && touches_rows(read.kind, &read.text) => {
+                found.push((at..at + 1, true));
+                at += 1;
+            }
+            _ => at += 1,
+        }
     }
     found
 }
 
-/// The rows that a transaction uses and whose keys are known when it begins, each with its query; true if
-/// it only reads the row. Not the one that its first statement locks anyway.
-fn used_rows<'b>(
-    block: impl Iterator<Item = (&'b CommandKind, &'b Vec<Read>)>,
-    symbols: &Symbols,
-    catalog: &Catalog,
-) -> Vec<(RelationId, String, bool)> {
-    let mut rows: Vec<(RelationId, String, bool)> = Vec::new();
-    let (mut assigned, mut is_first) = (BTreeSet::new(), true);
-    for (command, statements) in block {
-        for read in statements {
-            let accesses = read.accesses.as_deref().unwrap_or(&read.but_for_triggers);
-            let locks = |access: &Access| matches!(access.deed, Deed::Lock(_) | Deed::Update | Deed::Delete);
-            let locked_anyway = is_first && accesses.len() == 1;
-            for access in accesses.iter().filter(|access| !(locked_anyway && locks(access))) {
-                let Some(text) = selected(access, catalog, symbols, &assigned) else { continue };
-                let reads = access.deed == Deed::Read;
-                match rows.iter_mut().find(|(_, known, _)| *known == text) {
-                    Some((_, _, only_read)) => *only_read &= reads,
-                    None => rows.push((access.table, text, reads)),
-                }
-            }
-            is_first &= !touches_rows(read.kind, &read.text);
-        }
-        assigned.extend(assigns(command, statements, symbols));
-    }
-    rows
+/// A row that a transaction uses and whose key is known when it begins.
+struct UsedRow {
+    table: RelationId,
+    /// The table's name in SQL.
+    name: String,
+    condition: String,
+    /// The columns in the condition, by their places.
+    key: Vec<usize>,
+    only_read: bool,
 }
 
-/// The query of a row by its key, if none of the variables in it is one of those assigned.
-fn selected(
+/// What a transaction uses whose values are known when it begins.
+#[derive(Default)]
+struct Used {
+    rows: Vec<UsedRow>,
+    /// Advisory locks of values of columns, with the tables.
+    numbers: Vec<(RelationId, String)>,
+}
+
+impl Used {
+    /// Without the row that its first statement locks anyway.
+    fn of<'b>(
+        block: impl Iterator<Item = (&'b CommandKind, &'b Vec<Read>)>,
+        symbols: &Symbols,
+        catalog: &Catalog,
+    ) -> Used {
+        let mut used = Used::default();
+        let (mut assigned, mut is_first) = (BTreeSet::new(), true);
+        for (command, statements) in block {
+            for read in statements {
+                let accesses = read.accesses.as_deref().unwrap_or(&read.but_for_triggers);
+                let locks =
+                    |access: &Access| matches!(access.deed, Deed::Lock(_) | Deed::Update | Deed::Delete);
+                let locked_anyway = is_first && accesses.len() == 1;
+                for access in accesses.iter().filter(|access| !(locked_anyway && locks(access))) {
+                    used.note(access, catalog, symbols, &assigned);
+                }
+                is_first &= !touches_rows(read.kind, &read.text);
+            }
+            assigned.extend(assigns(command, statements, symbols));
+        }
+        used
+    }
+
+    fn note(&mut self, access: &Access, catalog: &Catalog, symbols: &Symbols, assigned: &BTreeSet<Slot>) {
+        let relation = &catalog.relations[access.table];
+        for (place, column) in relation.columns.iter().enumerate() {
+            let unique = relation.keys().any(|key| *key == [place]);
+            let Some(Known::Variable(slot)) = access.equal.get(&column.name) else { continue };
+            if column.kind == ColumnType::Integer && !unique && !assigned.contains(slot) {
+                let name = name_in_sql(&relation.name);
+                let text = format!(
+                    "SELECT pg_advisory_xact_lock(hashtext('{}.{}'), :{})",
+                    name.replace('\'', "''"),
+                    name_in_sql(&column.name).replace('\'', "''"),
+                    symbols.name(*slot)
+                );
+                if !self.numbers.iter().any(|(_, known)| *known == text) {
+                    self.numbers.push((access.table, text));
+                }
+            }
+        }
+        let Some((condition, key)) = condition(access, catalog, symbols, assigned) else { return };
+        let reads = access.deed == Deed::Read;
+        let same = |row: &&mut UsedRow| (row.table, &row.condition) == (access.table, &condition);
+        if let Some(row) = self.rows.iter_mut().find(same) {
+            row.only_read &= reads;
+        } else {
+            let name = in_sql(catalog, access.table);
+            self.rows.push(UsedRow { table: access.table, name, condition, key, only_read: reads });
+        }
+    }
+}
+
+/// The statement that writes a row back as it is.
+fn written_back(row: &UsedRow, catalog: &Catalog) -> Option<String> {
+    let relation = &catalog.relations[row.table];
+    let mut columns = relation.columns.iter().enumerate().filter(|(_, column)| !column.generated);
+    let other = columns.clone().find(|(place, _)| !relation.keys().any(|key| key.contains(place)));
+    let (_, column) = other.or_else(|| columns.find(|(place, _)| row.key.contains(place)))?;
+    let column = name_in_sql(&column.name);
+    Some(format!("UPDATE {} SET {column} = {column} WHERE {}", row.name, row.condition))
+}
+
+/// The condition on a row by its key, with the places of its columns, if none of the variables in it is one of those
+/// assigned.
+fn condition(
     access: &Access,
     catalog: &Catalog,
     symbols: &Symbols,
     assigned: &BTreeSet<Slot>,
-) -> Option<String> {
+) -> Option<(String, Vec<usize>)> {
     let relation = &catalog.relations[access.table];
     if relation.has_children()
         || matches!(access.deed, Deed::Insert | Deed::InsertOrRead | Deed::InsertOrUpdate)
@@ -121,15 +224,14 @@ fn selected(
             _ => None,
         }
     };
-    let condition = |key: &Vec<usize>| -> Option<String> {
+    let condition = |key: &Vec<usize>| -> Option<(String, Vec<usize>)> {
         let of = |place: &usize| {
             Some(format!("{} = {}", name_in_sql(&relation.columns[*place].name), value(place)?))
         };
         let parts: Option<Vec<String>> = key.iter().map(of).collect();
-        parts.filter(|parts| !parts.is_empty()).map(|parts| parts.join(" AND "))
+        parts.filter(|parts| !parts.is_empty()).map(|parts| (parts.join(" AND "), key.clone()))
     };
-    let condition = relation.keys().find_map(condition)?;
-    Some(format!("SELECT 1 FROM {} WHERE {condition}", in_sql(catalog, access.table)))
+    relation.keys().find_map(condition)
 }
 
 /// A table's name, with its schema where that is needed.
@@ -144,7 +246,7 @@ fn in_sql(catalog: &Catalog, table: RelationId) -> String {
 }
 
 /// The variables that a command assigns.
-fn assigns(command: &CommandKind, statements: &[Read], symbols: &Symbols) -> Vec<Slot> {
+pub(super) fn assigns(command: &CommandKind, statements: &[Read], symbols: &Symbols) -> Vec<Slot> {
     match command {
         CommandKind::Set { slot, .. } | CommandKind::SetShell { slot, .. } => vec![*slot],
         CommandKind::Sql(sql) => {

@@ -533,7 +533,7 @@ fn rows_that_are_counted_can_be_locked() {
         let mut symbols = Symbols::new();
         let scripts = [parse("s.sql", text, &mut symbols).expect("a script")];
         let templates = templates(&scripts, &symbols, &support::catalog(150_000), &BTreeSet::new());
-        let lock = templates.statements[0].lock_within.clone();
+        let lock = templates.statements[0].locks_within.first().cloned();
         lock.map(|lock| lock.text()).unwrap_or_default()
     };
     assert_eq!(
@@ -582,6 +582,24 @@ fn rows_that_are_counted_can_be_locked() {
     ] {
         assert_eq!(locked(text), expected);
     }
+    for (text, expected) in [
+        (
+            "WITH c AS (SELECT count(*) AS n FROM t WHERE id < 3) UPDATE t SET v = c.n FROM c WHERE id = 1;",
+            "WITH c AS (SELECT count(*) AS n FROM (SELECT * FROM t WHERE id < 3 FOR NO KEY UPDATE) AS t) UPDATE t SET v = \
+             c.n FROM c WHERE id = 1",
+        ),
+        (
+            "UPDATE t SET v = (SELECT count(*)\n  FROM s -- all\n  WHERE id < 3)\nWHERE id = 1;",
+            "UPDATE t SET v = (SELECT count(*)\n  FROM (SELECT * FROM s -- all\n  WHERE id < 3 FOR NO KEY UPDATE) AS s)\n\
+             WHERE id = 1",
+        ),
+        (
+            "INSERT INTO s (id) SELECT id FROM t WHERE v = :v ON CONFLICT DO NOTHING;",
+            "INSERT INTO s (id) SELECT id FROM t WHERE v = :v FOR NO KEY UPDATE ON CONFLICT DO NOTHING",
+        ),
+    ] {
+        assert_eq!(locked(text), expected);
+    }
     for other in [
         // Plain rows are locked without a subquery, and groups, several tables or all rows aren't.
         "SELECT v FROM t WHERE id = 1;",
@@ -589,9 +607,7 @@ fn rows_that_are_counted_can_be_locked() {
         "SELECT v, count(*) FROM t WHERE id < 3 GROUP BY v;",
         "SELECT count(*) FROM t, s WHERE t.id = s.id;",
         "SELECT DISTINCT v FROM t WHERE id < 3;",
-        "WITH c AS (SELECT count(*) AS n FROM t WHERE id < 3) UPDATE t SET v = c.n FROM c WHERE id = 1;",
         "WITH c AS (SELECT v FROM t WHERE id = 1 FOR SHARE) UPDATE t SET v = c.v FROM c WHERE id = 1;",
-        "UPDATE t SET v = (SELECT count(*) FROM s WHERE id < 3) WHERE id = 1;",
         "SELECT id FROM t WHERE active LIMIT 1 FOR UPDATE;",
         "SELECT id FROM (SELECT id FROM t ORDER BY id LIMIT 9) AS t LIMIT 1;",
     ] {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use isobench_database::Asked;
 use isobench_database::detect;
-use isobench_observation::{Templates, templates};
+use isobench_observation::{FirstLock, FirstLockKind, Templates, templates};
 use isobench_pgwire::Connection;
 use isobench_robustness::{Promoted, Promoting, Promotion, Struck, allocate, promote};
 use isobench_script::{Symbols, parse};
@@ -381,16 +381,28 @@ fn rows_are_locked_first_whose_keys_are_known() {
         )
         .unwrap();
     let catalog = load(&mut connection);
-    let mut of = |text: &str| {
+    let mut of_kind = |text: &str, kind: FirstLockKind| {
         let mut symbols = Symbols::new();
         let script = parse("s", text, &mut symbols).unwrap();
         let mut catalog = catalog.clone();
         catalog.read_statements([&script], &mut Asked(&mut connection)).unwrap();
         let found = templates(&[script], &symbols, &catalog, &BTreeSet::new()).first_locks;
-        found.iter().map(|lock| format!("{}: {}", lock.line, lock.statement())).collect::<Vec<_>>()
+        let alone = |lock: &FirstLock| if lock.alone.is_some() { " alone" } else { "" };
+        let found = found.iter().filter(|lock| lock.kind == kind);
+        found.map(|lock| format!("{}{}: {}", lock.line, alone(lock), lock.text)).collect::<Vec<_>>()
     };
     let day = "SELECT 1 FROM day WHERE id = :d";
     let count = "SELECT count(*) FROM booking WHERE day = :d;\n";
+    let add =
+        "INSERT INTO booking (day) SELECT :d WHERE (SELECT count(*) FROM booking WHERE day = :d) < 3;\n";
+    let number = "SELECT pg_advisory_xact_lock(hashtext('booking.day'), :d)";
+    assert_eq!(of_kind(add, FirstLockKind::Advisory), [format!("1 alone: {number}")]);
+    assert_eq!(of_kind(add, FirstLockKind::Lock), [format!("1 alone: {day} FOR NO KEY UPDATE")]);
+    let reads = "BEGIN;\n\\set d random(1, 9)\nSELECT count(*) FROM day WHERE id = :d;\nEND;\n";
+    let back = "UPDATE day SET \"left\" = \"left\" WHERE id = :d";
+    assert_eq!(of_kind(reads, FirstLockKind::WriteBack), [format!("3: {back}")]);
+    assert_eq!(of_kind(&reads.replace("count(*)", "1"), FirstLockKind::Advisory), [""; 0], "a key is a row");
+    let mut of = |text: &str| of_kind(text, FirstLockKind::Lock);
     let update = "UPDATE day SET \"left\" = 1 WHERE id = :d;\n";
     let read = "SELECT \"left\" FROM day WHERE id = :d;\n";
     let insert = "INSERT INTO booking (day) VALUES (:d);\n";
@@ -413,9 +425,10 @@ fn rows_are_locked_first_whose_keys_are_known() {
     assert_eq!(of(&two), [format!("3: {day} FOR NO KEY UPDATE")], "in its own transaction");
     let constant = "BEGIN;\nSELECT 1;\nUPDATE day SET \"left\" = 1 WHERE id = 7;\nEND;\n";
     assert_eq!(of(constant), ["2: SELECT 1 FROM day WHERE id = 7 FOR NO KEY UPDATE"]);
+    let set = format!("BEGIN;\n\\set d :d + 1\n{count}{update}END;\n");
+    assert_eq!(of(&set), [format!("3: {day} FOR NO KEY UPDATE")], "behind what gives it a value");
     for unknown in [
         format!("BEGIN;\nSELECT day AS d FROM booking WHERE n = :n \\gset\n{update}END;\n"),
-        format!("BEGIN;\n\\set d :d + 1\n{count}{update}END;\n"),
         format!("BEGIN; {count}{update}END;\n"),
         format!("BEGIN;\n{count}UPDATE day SET \"left\" = 1 WHERE id > :d;\nEND;\n"),
         format!("BEGIN;\n{count}UPDATE spread SET n = 1 WHERE id = :d;\nEND;\n"),

@@ -4,36 +4,27 @@
 //! Not here: the decision and its words (`isobench_advice`), the programs of scripts
 //! (`isobench_observation`), and the measurement (`isobench_comparison`).
 
-mod changes;
 mod prices;
 mod trial;
-mod twice;
 
-use std::cell::{self, RefCell};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use isobench_advice::{
-    Advice, AdviceFile, ChangeSet, Decision, Executed, MOST_EXECUTED, Question, ScriptText, brief, details,
-    frameworks, page,
-};
+use isobench_advice::{Advice, AdviceFile, Executed, Question, brief, details, frameworks, page};
 use isobench_comparison::{
-    Conditions, Design, Failure, Outcome, Resolved, Site, Sources, Target, Work, catalog, read_statements,
-    refusal, require_relations,
+    Conditions, Design, Failure, Outcome, Resolved, Sources, Target, catalog, refusal, require_relations,
 };
 use isobench_database::{Database, InitOptions};
 use isobench_isolation::history::Mode;
 use isobench_isolation::{Allocation, Level};
-use isobench_observation::{Catalog, Templates, templates};
+use isobench_observation::{Templates, templates};
 use isobench_plan::{Plan, Size};
 use isobench_runner::{Control, Urgency};
 use isobench_script::{Script, Sql};
 
-use changes::changes;
 use prices::Prices;
-use trial::{Trial, levels, named};
-use twice::twice;
+use trial::{Changing, Trial, levels, named, sends_parameters, texts};
 
 use crate::commands::scripts;
 use crate::destination::{Kind, check_file};
@@ -41,9 +32,6 @@ use crate::interrupt;
 use crate::options::AdviseOptions;
 use crate::output::{self, is_stream, say};
 use crate::servers::{Stage, Wanted, stage};
-
-/// The most scripts whose schedules are executed as theory names them; more are tried with themselves.
-const MOST_SCRIPTS: usize = 12;
 
 /// Decides, tries, measures, and prints the advice.
 ///
@@ -107,34 +95,8 @@ fn of_advice(failure: Failure) -> Failure {
     }
 }
 
-/// True if values of variables are parameters, or never more than a value: those of isobench's own workloads.
-fn sends_parameters(work: &Work, literals: bool) -> bool {
-    literals || work.sources.checked().is_some()
-}
-
 fn script_names(sources: &Sources) -> Vec<String> {
     sources.mix().scripts().iter().map(|weighted| weighted.script.name.clone()).collect()
-}
-
-/// The catalog of the tables as they are before anything is tried, with how the server reads changed scripts.
-/// `None` if the server is gone.
-fn read_changed<'c>(
-    target: &Target,
-    site: &Site,
-    work: &Work,
-    known: &'c mut Option<Catalog>,
-    scripts: &[Script],
-    sends_parameters: bool,
-) -> Option<&'c Catalog> {
-    if known.is_none() {
-        // Trying has left tables of other OIDs, with its triggers.
-        target.make_anew(site).and_then(|()| work.tables.make(site)).ok()?;
-        *known = catalog(site, []).ok()?;
-    }
-    let catalog = known.as_mut()?;
-    catalog.sends_parameters = sends_parameters;
-    read_statements(site, scripts, catalog).ok()?;
-    Some(catalog)
 }
 
 fn carry_out(
@@ -177,10 +139,6 @@ fn carry_out(
     let elsewhere = scripts.iter().filter(|script| script.sql().any(Sql::computes_elsewhere));
     let elsewhere = elsewhere.map(|script| script.name.clone()).collect();
     let trial = Trial {
-        ended: RefCell::default(),
-        making: cell::Cell::default(),
-        left: cell::Cell::new(budget),
-        refused: RefCell::default(),
         elsewhere: &elsewhere,
         site: &site,
         target,
@@ -191,15 +149,13 @@ fn carry_out(
         names: &names,
         literals: design.sends_parameters(),
         conditions: &conditions,
-        many: found.programs.len() > MOST_SCRIPTS,
+        of_capture: options.capture.capture.is_some(),
+        state: trial::State::new(budget),
     };
     if let Some(file) = checked {
         return check(options, file, &found, &trial);
     }
-    let many = trial.many;
-    let twice = if many { twice(&found, &trial)? } else { Vec::new() };
-    let most = if many { 0 } else { MOST_EXECUTED };
-    let question = Question { templates: &found, most, stopped: &|| control.urgency() > Urgency::None };
+    let question = Question { templates: &found, stopped: &|| control.urgency() > Urgency::None };
     let decision = question.decide(
         |schedule| {
             let casts = named(&names, &schedule.casts);
@@ -208,13 +164,13 @@ fn carry_out(
         |all| trial.execute(&work.sources, None, None, &levels(&names, all)),
     )?;
     let mut printed = Printed::new(options, &site.database);
-    let mut advice = Advice { twice, ..Advice::of(&found, &decision, Vec::new()) };
-    advice.note_untried(&trial.refused.borrow());
+    let mut advice = Advice::of(&found, &decision, Vec::new());
+    advice.note_untried(&trial.refused());
     printed.levels(&advice)?;
-    trial.left.set(budget);
-    let changes = if many { Vec::new() } else { changes_of(&question, &decision, &trial)? };
-    advice = Advice { twice: advice.twice, ..Advice::of(&found, &decision, changes) };
-    advice.note_untried(&trial.refused.borrow());
+    trial.begin_again();
+    let changes = question.changes(&decision, &texts(&work.sources), &mut Changing::of(&trial))?;
+    advice = Advice::of(&found, &decision, changes);
+    advice.note_untried(&trial.refused());
     let tried = trial.require_end();
     let whole = tried.is_ok();
     let save = |advice: &Advice| match options.write.as_deref() {
@@ -232,7 +188,7 @@ fn carry_out(
     let measured = if options.no_measure || !whole {
         tried
     } else {
-        let failing = trial.refused.borrow().clone();
+        let failing = trial.refused();
         let prices = Prices { options, found: &found, work: &work, targets, control };
         prices.measure(&mut advice, design, &failing).map_err(|failure| match failure {
             // The answer is there; only its prices are missing.
@@ -247,27 +203,6 @@ fn carry_out(
         save(&advice)?;
     }
     measured
-}
-
-/// The changes with which lower levels do.
-fn changes_of(question: &Question<'_>, decision: &Decision, trial: &Trial<'_>) -> Outcome<Vec<ChangeSet>> {
-    let (site, work) = (trial.site, trial.work);
-    let mut known: Option<Catalog> = None;
-    let read_again = |texts: &[ScriptText]| -> Option<Templates> {
-        let sources = work.sources.with_texts(texts.iter().map(|script| script.text.clone())).ok()?;
-        let workload = work.with_sources(sources).workload(trial.seed, &site.database).ok()?;
-        let scripts: Vec<Script> = workload.mix.scripts().iter().map(|one| one.script.clone()).collect();
-        let catalog = read_changed(
-            trial.target,
-            site,
-            work,
-            &mut known,
-            &scripts,
-            sends_parameters(work, trial.literals),
-        )?;
-        Some(templates(&scripts, &workload.symbols, catalog, &BTreeSet::new()))
-    };
-    changes(question, decision, trial, read_again)
 }
 
 /// What of the answer is printed: the levels as soon as they are decided, the rest at the end.
@@ -352,7 +287,7 @@ fn check(options: &AdviseOptions, file: &AdviceFile, found: &Templates, trial: &
     let control = trial.control;
     let stopped = || control.urgency() > Urgency::None;
     let wanted = file.levels(&names).map_err(|error| Failure::setup(format!("--check: {path}: {error}")))?;
-    let question = Question { templates: found, most: MOST_EXECUTED, stopped: &stopped };
+    let question = Question { templates: found, stopped: &stopped };
     let broken = question.broken(&wanted, |schedule| {
         let casts = named(trial.names, &schedule.casts);
         trial.execute(&trial.work.sources, None, Some(&casts), &levels(trial.names, schedule.levels))

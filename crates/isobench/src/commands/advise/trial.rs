@@ -4,24 +4,27 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use isobench_advice::Executed;
+use isobench_advice::{ChangeSet, Executed, NotChanged, ScriptText, Tries};
 use isobench_comparison::interleavings::{Extent, tried, try_interleavings};
-use isobench_comparison::{Condition, Failure, Outcome, Site, Sources, Target, Work};
+use isobench_comparison::{
+    Condition, Failure, Outcome, Site, Sources, Target, Work, catalog, read_statements,
+};
 use isobench_isolation::history::Mode;
 use isobench_isolation::{Allocation, Level};
 use isobench_limits::LIMITS;
+use isobench_observation::{Catalog, Templates, templates};
 use isobench_probe::Options;
 use isobench_probe::interleaving::{Found, TryError};
 use isobench_result::numbers::counted;
 use isobench_runner::{Control, Urgency};
+use isobench_script::{CommandKind, Script, Weighted};
 
 use crate::output::step;
 
 /// The part of the time that is left, for schedules that theory names.
 const SHARE: u32 = 6;
 
-/// The same for all scripts together, and for a script of many that is tried with itself: theory names no
-/// schedule, so it takes longer to find one.
+/// The same for all scripts together: theory names no schedule, so it takes longer to find one.
 const LARGE_SHARE: u32 = 3;
 
 /// The least time for executing a schedule.
@@ -34,8 +37,7 @@ const MAKING_BUDGETS: u32 = 3;
 const STEP: Duration = Duration::from_secs(5);
 
 /// Why trying a script in vain says nothing, after its name.
-pub(super) const ELSEWHERE: &str =
-    "it isn't known what the values that it writes are computed from (--@ computed)";
+const ELSEWHERE: &str = "it isn't known what the values that it writes are computed from (--@ computed)";
 
 /// A place for trying, with the scripts.
 pub(super) struct Trial<'a> {
@@ -53,37 +55,45 @@ pub(super) struct Trial<'a> {
     pub(super) conditions: &'a [Condition],
     /// The scripts that write what was computed elsewhere: that nothing wrong is shown proves nothing.
     pub(super) elsewhere: &'a BTreeSet<String>,
-    /// There are many scripts: one that can't be executed is left out.
-    pub(super) many: bool,
+    /// The scripts were made of a capture: one that can't be executed is left out.
+    pub(super) of_capture: bool,
+    pub(super) state: State,
+}
+
+/// How far trying has come.
+pub(super) struct State {
     /// Why nothing is tried any more: it was interrupted, or the server is gone. What was found before is
     /// reported.
-    pub(super) ended: RefCell<Option<String>>,
-    /// What is left of it.
-    pub(super) left: Cell<Duration>,
+    ended: RefCell<Option<String>>,
+    /// What is left of the time.
+    left: Cell<Duration>,
     /// How long the tables have been made so far, for all schedules together.
-    pub(super) making: Cell<Duration>,
+    making: Cell<Duration>,
     /// The scripts that couldn't be tried when they were last to be, each with the reason.
-    pub(super) refused: RefCell<BTreeMap<String, String>>,
+    refused: RefCell<BTreeMap<String, String>>,
+}
+
+impl State {
+    pub(super) fn new(budget: Duration) -> State {
+        State {
+            ended: RefCell::default(),
+            left: Cell::new(budget),
+            making: Cell::default(),
+            refused: RefCell::default(),
+        }
+    }
 }
 
 /// Why scripts can't be tried.
-pub(super) enum NotTried {
+enum NotTried {
     /// A statement of theirs, or of what makes their tables, is wrong.
     Mistake(String),
     /// Something else.
     Other(String),
 }
 
-/// Why scripts and tables can't be changed so.
-pub(super) enum NotChanged {
-    /// The server doesn't take a statement, or the rows that are there don't permit an index.
-    Mistake,
-    /// A transaction fails with it that runs after another one, or alone; why.
-    Refused(String),
-}
-
 impl NotTried {
-    pub(super) fn why(self) -> String {
+    fn why(self) -> String {
         match self {
             NotTried::Mistake(why) | NotTried::Other(why) => why,
         }
@@ -101,10 +111,10 @@ impl Trial<'_> {
         allocation: &Allocation,
     ) -> Outcome<Executed> {
         match self.found(sources, setup, combinations, allocation)? {
-            Err(NotTried::Mistake(why)) if !self.many => Err(Failure::setup(why)),
+            Err(NotTried::Mistake(why)) if !self.of_capture => Err(Failure::setup(why)),
             found => {
                 if let Ok(found) = &found {
-                    let mut refused = self.refused.borrow_mut();
+                    let mut refused = self.state.refused.borrow_mut();
                     refused.retain(|script, _| !self.meeting(combinations).contains(script.as_str()));
                     refused.extend(found.refused.iter().cloned());
                 }
@@ -113,9 +123,19 @@ impl Trial<'_> {
         }
     }
 
+    /// The scripts that couldn't be tried when they were last to be, each with the reason.
+    pub(super) fn refused(&self) -> BTreeMap<String, String> {
+        self.state.refused.borrow().clone()
+    }
+
+    /// Gives the whole time again, for changes.
+    pub(super) fn begin_again(&self) {
+        self.state.left.set(self.budget);
+    }
+
     /// The same with scripts and tables that aren't the user's any more. The inner error is why a change
     /// is none.
-    pub(super) fn execute_changed(
+    fn execute_changed(
         &self,
         sources: &Sources,
         setup: Option<&str>,
@@ -135,19 +155,19 @@ impl Trial<'_> {
     /// It has; why.
     pub(super) fn require_end(&self) -> Outcome {
         self.note_interrupt();
-        self.ended.borrow().clone().map_or(Ok(()), |why| Err(Failure::Incomplete(why)))
+        self.state.ended.borrow().clone().map_or(Ok(()), |why| Err(Failure::Incomplete(why)))
     }
 
     /// Nothing is tried any more if the user has interrupted.
     fn note_interrupt(&self) {
         if self.control.urgency() > Urgency::None {
-            self.ended.replace(Some("interrupted".to_owned()));
+            self.state.ended.replace(Some("interrupted".to_owned()));
         }
     }
 
     /// Nothing is tried any more.
     fn end(&self, why: String) -> NotTried {
-        self.ended.replace(Some(why.clone()));
+        self.state.ended.replace(Some(why.clone()));
         NotTried::Other(why)
     }
 
@@ -156,14 +176,10 @@ impl Trial<'_> {
         LIMITS.making.max(self.budget * MAKING_BUDGETS)
     }
 
-    /// The time for executing the next schedule: less and less, so that all have some. A script of many is
-    /// tried for its own sake, whatever the others took.
+    /// The time for executing the next schedule: less and less, so that all have some.
     fn share(&self, all: bool) -> Duration {
-        let share = match (self.many, all) {
-            (true, _) => self.budget / LARGE_SHARE,
-            (false, true) => self.left.get().max(self.budget / 2) / LARGE_SHARE,
-            (false, false) => self.left.get() / SHARE,
-        };
+        let left = self.state.left.get();
+        let share = if all { left.max(self.budget / 2) / LARGE_SHARE } else { left / SHARE };
         share.max(LEAST.min(self.budget))
     }
 
@@ -201,7 +217,7 @@ impl Trial<'_> {
     }
 
     /// Tries what [`Trial::execute`] does. The inner error is why it can't be tried.
-    pub(super) fn found(
+    fn found(
         &self,
         sources: &Sources,
         setup: Option<&str>,
@@ -209,10 +225,10 @@ impl Trial<'_> {
         allocation: &Allocation,
     ) -> Outcome<Result<Found, NotTried>> {
         self.note_interrupt();
-        if let Some(why) = self.ended.borrow().clone() {
+        if let Some(why) = self.state.ended.borrow().clone() {
             return Ok(Err(NotTried::Other(why)));
         }
-        let (making, limit) = (self.making.get(), self.most_making());
+        let (making, limit) = (self.state.making.get(), self.most_making());
         if making >= limit {
             return Ok(Err(NotTried::Other(format!(
                 "making the tables for other schedules took {:.0} s, of at most {:.0} s; a longer --try permits more",
@@ -228,7 +244,7 @@ impl Trial<'_> {
         // They were made once, so the server is gone, or has changed.
         let began = Instant::now();
         let made = self.target.make_anew(self.site).and_then(|()| work.tables.make(self.site).map(drop));
-        self.making.set(making + began.elapsed());
+        self.state.making.set(making + began.elapsed());
         if let Err(failure) = made {
             return Ok(Err(self.end(failure.to_string())));
         }
@@ -252,7 +268,7 @@ impl Trial<'_> {
         };
         let began = Instant::now();
         let found = try_interleavings(self.site, &workload, extent, self.control);
-        self.left.set(self.left.get().saturating_sub(began.elapsed()));
+        self.state.left.set(self.state.left.get().saturating_sub(began.elapsed()));
         match found {
             Ok(found) => Ok(Ok(found)),
             Err(error @ TryError::Script { .. }) => Ok(Err(NotTried::Mistake(error.to_string()))),
@@ -275,4 +291,80 @@ pub(super) fn named(names: &[String], casts: &[Vec<usize>]) -> Vec<Vec<String>> 
 pub(super) fn levels(names: &[String], levels: &[Level]) -> Allocation {
     let scripts = names.iter().cloned().zip(levels.iter().copied().map(Mode::of)).collect();
     Allocation { rest: Mode::of(Level::Serializable), scripts }
+}
+
+/// True if values of variables are parameters, or never more than a value: those of isobench's own workloads.
+pub(super) fn sends_parameters(work: &Work, literals: bool) -> bool {
+    literals || work.sources.checked().is_some()
+}
+
+/// The texts of scripts, with those of their statements.
+pub(super) fn texts(sources: &Sources) -> Vec<ScriptText> {
+    let scripts = sources.mix().scripts().iter().zip(sources.texts());
+    let text = |(weighted, text): (&Weighted, &str)| ScriptText {
+        name: weighted.script.name.clone(),
+        text: text.to_owned(),
+        commands: weighted
+            .script
+            .commands
+            .iter()
+            .map(|command| match &command.kind {
+                CommandKind::Sql(sql) => sql.as_written(),
+                _ => String::new(),
+            })
+            .collect(),
+    };
+    scripts.map(text).collect()
+}
+
+/// Scripts with changes.
+pub(super) struct Changing<'t, 'a> {
+    trial: &'t Trial<'a>,
+    /// The tables as they are before anything is tried; read when a change is first read.
+    catalog: Option<Catalog>,
+}
+
+impl<'t, 'a> Changing<'t, 'a> {
+    pub(super) fn of(trial: &'t Trial<'a>) -> Changing<'t, 'a> {
+        Changing { trial, catalog: None }
+    }
+
+    /// The catalog with how the server reads changed scripts; `None` if the server is gone.
+    fn catalog(&mut self, scripts: &[Script]) -> Option<&Catalog> {
+        let Trial { target, site, work, .. } = *self.trial;
+        if self.catalog.is_none() {
+            // Trying has left tables of other OIDs, with its triggers.
+            target.make_anew(site).and_then(|()| work.tables.make(site)).ok()?;
+            self.catalog = catalog(site, []).ok()?;
+        }
+        let catalog = self.catalog.as_mut()?;
+        catalog.sends_parameters = sends_parameters(work, self.trial.literals);
+        read_statements(site, scripts, catalog).ok()?;
+        Some(catalog)
+    }
+}
+
+impl Tries for Changing<'_, '_> {
+    type Error = Failure;
+
+    fn execute(
+        &mut self,
+        set: &ChangeSet,
+        casts: Option<&[Vec<usize>]>,
+    ) -> Outcome<Result<Executed, NotChanged>> {
+        let texts = set.scripts.iter().map(|script| script.text.clone());
+        let sources = self.trial.work.sources.with_texts(texts)?;
+        let casts = casts.map(|casts| named(self.trial.names, casts));
+        self.trial.execute_changed(&sources, set.setup.as_deref(), casts.as_deref(), &set.allocation)
+    }
+
+    fn read_again(&mut self, scripts: &[ScriptText]) -> Option<Templates> {
+        let work = self.trial.work;
+        let sources = work.sources.with_texts(scripts.iter().map(|script| script.text.clone())).ok()?;
+        let workload =
+            work.with_sources(sources).workload(self.trial.seed, &self.trial.site.database).ok()?;
+        let scripts: Vec<Script> = workload.mix.scripts().iter().map(|one| one.script.clone()).collect();
+        let catalog = self.catalog(&scripts)?;
+        Some(templates(&scripts, &workload.symbols, catalog, &BTreeSet::new()))
+    }
 }

@@ -3,6 +3,32 @@
 use isobench_observation::{is_plain, name_in_sql};
 use isobench_robustness::{Kind, Operation, Place, Program, Term};
 
+use super::{Ground, Made, ReadAgain};
+use crate::change_set::ChangeSet;
+
+/// Indexes with which the second of two inserts fails, so that read committed may do: each on the columns by which
+/// the row is looked for, and on all that the insert knows, for when the script means to insert several rows that
+/// agree in the former.
+pub(super) fn make(ground: &Ground<'_>, _: &mut ReadAgain<'_>) -> Vec<Made> {
+    let templates = ground.templates();
+    let programs = &templates.programs;
+    let mut all: Vec<Made> = Vec::new();
+    for reason in &ground.decision.reasons {
+        let (read, overwrites) = (reason.objection.read, reason.objection.overwrites);
+        let Some(index) = UniqueIndex::of(programs, read, overwrites) else { continue };
+        let set = |index: &UniqueIndex<'_>| {
+            let sql = index.sql()?;
+            Some(ChangeSet::index(templates, ground.before, index, &sql, &ground.lowest()))
+        };
+        let Some(own) = set(&index) else { continue };
+        if !all.iter().any(|known| known.set.setup == own.setup) {
+            let otherwise = index.wider(programs, overwrites).as_ref().and_then(set);
+            all.push(Made { otherwise, ..Made::to_try(own) });
+        }
+    }
+    all
+}
+
 /// A unique index that makes the second of two inserts fail.
 pub(crate) struct UniqueIndex<'p> {
     pub(crate) table: &'p str,

@@ -1,79 +1,33 @@
-//! Scripts that run twice at once: what happens at each level, and the locks with which the lowest level
-//! does.
-//!
-//! Of many scripts theory names more schedules than can be executed. What most often goes wrong is that a
-//! transaction meets another one like it, so this is executed for each script that writes.
+//! Locks of rows that a script reads, and then writes in a statement that isobench can't analyse.
 
 use std::collections::BTreeSet;
 
-use isobench_isolation::{Allocation, Level};
 use isobench_observation::Templates;
 use isobench_result::{OrderOutcome, Tried};
 use isobench_robustness::{Change, Kind, Operation, Promoted, Promotion, Strength};
-use serde::Serialize;
 
+use super::{Ground, Made, ReadAgain};
 use crate::change_set::ChangeSet;
-use crate::patch::ScriptText;
-use crate::reason::Reason;
+use crate::shown::Executed;
 
-/// A script that runs twice at once.
-#[derive(Debug, Clone, Serialize)]
-pub struct Twice {
-    /// The script.
-    pub script: String,
-    /// What happens at each level, the lowest first.
-    pub levels: Vec<AtLevel>,
-    /// Changes with which nothing wrong was shown at the lowest level any more.
-    pub changes: Vec<ChangeSet>,
-}
-
-/// What happens at a level.
-#[derive(Debug, Clone, Serialize)]
-pub struct AtLevel {
-    /// The level.
-    pub level: Level,
-    /// The interleavings that were executed.
-    pub interleavings: u64,
-    /// Those in which a transaction failed, or that came to no end.
-    pub with_failures: u64,
-    /// Why a transaction failed first, with line and SQLSTATE; null if none did.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub failure: Option<String>,
-    /// A wrong outcome; null if there was none.
-    pub shown: Option<Reason>,
-    /// Why it couldn't be executed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub untried: Option<String>,
-}
-
-impl AtLevel {
-    /// What happens, in a few words; a wrong outcome with the number of its evidence.
-    pub(crate) fn said(&self, evidence: Option<usize>) -> String {
-        match (evidence, &self.untried) {
-            (Some(number), _) => format!("shown unsafe [{number}]"),
-            (None, Some(_)) if self.interleavings > 0 => "undecided".to_owned(),
-            (None, Some(_)) => "not tried".to_owned(),
-            (None, None) if self.interleavings == 0 => "not tried".to_owned(),
-            (None, None) if self.with_failures > 0 => {
-                format!("errors in {} of {}", self.with_failures, self.interleavings)
-            }
-            (None, None) => format!("nothing wrong in {}", self.interleavings),
-        }
-    }
-}
-
-/// The scripts that write, by their numbers.
-pub fn writing(templates: &Templates) -> Vec<usize> {
-    let writes = |operation: &Operation| matches!(operation.kind, Kind::Update | Kind::Insert | Kind::Delete);
-    let programs = templates.programs.iter().enumerate();
-    let writing = programs
-        .filter(|(_, program)| program.branches.iter().any(|branch| branch.operations.iter().any(writes)));
-    writing.map(|(number, _)| number).collect()
+/// Where something was shown of the script: each read alone, with read committed for all.
+pub(super) fn make(ground: &Ground<'_>, _: &mut ReadAgain<'_>) -> Vec<Made> {
+    let templates = ground.templates();
+    let shown = ground.decision.reasons.iter().filter(|reason| ground.has_unknown(reason.program));
+    let of_shown = shown.flat_map(|reason| match &reason.executed {
+        Executed::Shown(tried) => locks(templates, reason.program, tried),
+        _ => Vec::new(),
+    });
+    let set = |lock| {
+        let promoted = Promoted { promotions: vec![lock], levels: ground.lowest() };
+        ChangeSet::of(templates, ground.before, &promoted).map(Made::to_try)
+    };
+    of_shown.filter_map(set).collect()
 }
 
 /// The reads of a script whose rows it writes afterwards, as far as they can lock them; for each write the
 /// last one before it. First those of tables in which the wrong outcome differs from a right one.
-pub fn locks(templates: &Templates, program: usize, shown: &Tried) -> Vec<Promotion> {
+fn locks(templates: &Templates, program: usize, shown: &Tried) -> Vec<Promotion> {
     let mut found: Vec<Promotion> = Vec::new();
     for branch in &templates.programs[program].branches {
         for (place, write) in branch.operations.iter().enumerate() {
@@ -109,14 +63,6 @@ pub fn locks(templates: &Templates, program: usize, shown: &Tried) -> Vec<Promot
     };
     found.sort_by_key(|one| !wrong(&one.table));
     found
-}
-
-/// The scripts with these reads locked, all at the lowest level.
-pub fn locked(templates: &Templates, before: &[ScriptText], promotions: Vec<Promotion>) -> Option<ChangeSet> {
-    let levels = vec![Level::ReadCommitted; templates.programs.len()];
-    let set = ChangeSet::of(templates, before, &Promoted { promotions, levels })?;
-    debug_assert_eq!(set.allocation, Allocation::uniform(Level::ReadCommitted));
-    Some(set)
 }
 
 #[cfg(test)]
@@ -160,7 +106,6 @@ mod tests {
                 .to_vec(),
             ..Templates::default()
         };
-        assert_eq!(writing(&templates), [0]);
         let order = |changes: &[&str]| OrderOutcome {
             order: vec![1, 2],
             changes: changes.iter().map(|line| (*line).to_owned()).collect(),
@@ -180,23 +125,5 @@ mod tests {
         let found = locks(&templates, 0, &shown);
         let at: Vec<&str> = found.iter().map(|one| one.at.as_str()).collect();
         assert_eq!(at, ["p:3", "p:1"]);
-    }
-
-    #[test]
-    fn a_level_is_said_in_few_words() {
-        let at = |interleavings, with_failures, untried: Option<&str>| AtLevel {
-            level: Level::ReadCommitted,
-            interleavings,
-            with_failures,
-            failure: None,
-            shown: None,
-            untried: untried.map(str::to_owned),
-        };
-        assert_eq!(at(20, 0, None).said(None), "nothing wrong in 20");
-        assert_eq!(at(20, 3, None).said(None), "errors in 3 of 20");
-        assert_eq!(at(20, 3, None).said(Some(2)), "shown unsafe [2]");
-        assert_eq!(at(0, 0, None).said(None), "not tried");
-        assert_eq!(at(0, 0, Some("COPY")).said(None), "not tried");
-        assert_eq!(at(9, 0, Some("it isn't known")).said(None), "undecided");
     }
 }
