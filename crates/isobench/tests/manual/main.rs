@@ -15,6 +15,7 @@ mod markdown;
 mod plan_file;
 mod plans;
 mod result_format;
+mod tables;
 mod transcripts;
 
 use std::process::Command;
