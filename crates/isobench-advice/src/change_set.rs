@@ -132,6 +132,16 @@ impl ChangeSet {
         }
     }
 
+    /// What is lower for the better one of two sets: whether a transaction stays serializable; whether it needs advisory
+    /// locks, which nobody sees in the tables; the highest level; whether it isn't proved; the number of changes; how
+    /// many deadlocks are new.
+    pub(crate) fn rank(&self) -> impl Ord + use<> {
+        let highest = self.allocation.range().1;
+        let advisory = self.changes.iter().any(|change| change.to.contains("pg_advisory_xact_lock"));
+        let (is_serializable, is_unproved) = (highest == Level::Serializable, self.unproved.is_some());
+        (is_serializable, advisory, highest, is_unproved, self.changes.len(), self.deadlocks.len())
+    }
+
     /// Whether nothing was shown that speaks against it.
     pub fn is_proposed(&self) -> bool {
         self.refuted.is_none() && self.refused.is_none()

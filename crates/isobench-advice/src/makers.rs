@@ -8,9 +8,11 @@
 //! | `unique_index` | a table, so that the second of two inserts fails |
 //! | `promote` | reads, so that they lock their rows or write them back |
 //! | `lock_before_unknown` | reads before a statement that isobench can't analyse: they lock their rows |
-//! | `lock_first` | a transaction, which locks a row, or a number that stands for it, before anything else |
+//! | `lock_first` | a transaction, which locks a row before anything else, or writes it back |
 //! | `lock_within` | a subquery, which locks its rows |
+//! | `advisory` | transactions, which take an advisory lock before anything else |
 
+mod advisory;
 mod lock_before_unknown;
 mod lock_first;
 mod lock_within;
@@ -29,6 +31,7 @@ use crate::change_set::{ChangeSet, Changed};
 use crate::deadlocks::sentences;
 use crate::decision::{Decision, Question};
 use crate::patch::ScriptText;
+use crate::shown::Shown;
 use one_transaction::Joined;
 
 /// The most statements that are changed at once.
@@ -44,7 +47,7 @@ const MOST_PROVED_FIRST: usize = 4;
 type Maker = fn(&Ground<'_>, &mut ReadAgain<'_>) -> Vec<Made>;
 
 /// All kinds, in the order in which their sets are tried.
-const MAKERS: [Maker; 7] = [
+const MAKERS: [Maker; 8] = [
     rewrite::make,
     rewrite::make_tested,
     unique_index::make,
@@ -52,6 +55,7 @@ const MAKERS: [Maker; 7] = [
     lock_before_unknown::make,
     lock_first::make,
     lock_within::make,
+    advisory::make,
 ];
 
 /// Makes templates of changed scripts; `None` if they can't be read.
@@ -104,14 +108,11 @@ pub(crate) fn all(
     in_order(made)
 }
 
-/// Those that theory proves, the lowest levels and the fewest changes first; some of those that only trying can show
-/// come in between.
+/// Some of those that theory proves, then those that only trying can show.
 fn in_order(made: Vec<Made>) -> Vec<Made> {
     let (mut proved, tried): (Vec<Made>, Vec<Made>) = made.into_iter().partition(|one| one.levels.is_some());
-    proved.sort_by_key(|one| {
-        let highest = one.levels.as_ref().and_then(|levels| levels.iter().max().copied());
-        (highest, one.set.deadlocks.len(), one.set.changes.len())
-    });
+    // Those with few changes first: of the others only what they gain is of interest.
+    proved.sort_by_key(|one| (one.set.changes.len(), one.set.rank()));
     let rest = proved.split_off(proved.len().min(MOST_PROVED_FIRST));
     proved.into_iter().chain(tried).chain(rest).collect()
 }
@@ -167,6 +168,11 @@ impl<'g> Ground<'g> {
     /// Read committed for all programs.
     fn lowest(&self) -> Vec<Level> {
         vec![Level::ReadCommitted; self.templates().programs.len()]
+    }
+
+    /// The scripts that meet where a level is too low.
+    fn meeting(&self) -> BTreeSet<usize> {
+        self.decision.reasons.iter().flat_map(Shown::casts).flatten().collect()
     }
 
     /// True if isobench can't analyse a statement of a script.

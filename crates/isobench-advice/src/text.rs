@@ -378,11 +378,9 @@ pub(crate) fn levels_then(set: &ChangeSet) -> String {
     }
 }
 
-/// The best of changes: those with the lowest levels, and of these the fewest.
+/// The best of changes: see [`ChangeSet::rank`].
 pub fn best<'a>(changes: &[&'a ChangeSet]) -> Option<&'a ChangeSet> {
-    changes.iter().copied().min_by_key(|set| {
-        (set.allocation.range().1, set.unproved.is_some(), set.deadlocks.len(), set.changes.len())
-    })
+    changes.iter().copied().min_by_key(|set| set.rank())
 }
 
 fn changes(text: &mut String, advice: &Advice, width: usize) {

@@ -18,9 +18,9 @@ struct Place<'t> {
 }
 
 impl Place<'_> {
-    /// The scripts with this lock. `None` if the statement isn't found in its text.
-    fn scripts(&self, ground: &Ground<'_>) -> Option<Vec<ScriptText>> {
-        rewritten(ground.templates(), ground.before, &[self.statement], |other| {
+    /// These scripts with this lock. `None` if the statement isn't found in its text.
+    fn scripts(&self, ground: &Ground<'_>, before: &[ScriptText]) -> Option<Vec<ScriptText>> {
+        rewritten(ground.templates(), before, &[self.statement], |other| {
             Some(other.locks_within.get(self.number)?.with(self.clause))
         })
     }
@@ -52,16 +52,19 @@ pub(super) fn make<'g>(ground: &Ground<'g>, read_again: &mut ReadAgain<'_>) -> V
     let waiting = places(&waiting);
     let waiting: Vec<&Place<'_>> = waiting.iter().collect();
     let proved = ground.fewest(&waiting, read_again, |set| {
-        // Two locks of one statement would each replace its text.
-        let [place] = set else { return None };
-        Some((place.scripts(ground)?, vec![place.changed()]))
+        let mut scripts = ground.before.to_vec();
+        for place in set {
+            // A second lock of the same statement doesn't find its text.
+            scripts = place.scripts(ground, &scripts)?;
+        }
+        Some((scripts, set.iter().map(|place| place.changed()).collect()))
     });
     let tried = places(&|lock| vec![lock.clause()]).into_iter().filter(|place| {
         let lock = &place.statement.locks_within[place.number];
         if lock.skips_locked { changes_rows(templates, place.statement.script) } else { proved.is_empty() }
     });
     let set = |place: Place<'_>| {
-        let (scripts, changes) = (place.scripts(ground)?, vec![place.changed()]);
+        let (scripts, changes) = (place.scripts(ground, ground.before)?, vec![place.changed()]);
         Some(Made::to_try(ChangeSet::new(templates, ground.before, scripts, changes, &ground.lowest())))
     };
     let tried: Vec<Made> = tried.filter_map(set).collect();
