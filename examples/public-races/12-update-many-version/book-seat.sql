@@ -1,0 +1,9 @@
+\set me random(1, 1000)
+\set id random(1, 4)
+SELECT version FROM seat WHERE id = :id \gset
+BEGIN;
+SELECT count(*) AS found FROM seat WHERE id = :id AND version = :version \gset
+\if :found = 1
+UPDATE seat SET holder = :me, version = version + 1 WHERE id IN (:id);
+\endif
+COMMIT;

@@ -1,0 +1,7 @@
+\set o random(1, 4)
+BEGIN;
+SELECT count(*) AS known FROM event WHERE connection = 1 AND origin = :o \gset
+\if :known = 0
+INSERT INTO event (connection, origin, content) VALUES (1, :o, 'text');
+\endif
+COMMIT;
