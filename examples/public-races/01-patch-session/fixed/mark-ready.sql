@@ -1,0 +1,6 @@
+\set id random(1, 3)
+BEGIN;
+SELECT 1 FROM sessions WHERE id = :id FOR UPDATE;
+SELECT context, ready FROM sessions WHERE id = :id \gset
+UPDATE sessions SET context = :context, ready = 1 WHERE id = :id;
+COMMIT;

@@ -1,0 +1,9 @@
+\set id random(1, 4)
+\set claimed 0
+SELECT count(*) AS pending FROM job WHERE id = :id AND status = 'pending' \gset
+\if :pending = 1
+UPDATE job SET status = 'processing', attempts = attempts + 1 WHERE id = :id AND status = 'pending' RETURNING 1 AS claimed \aset
+\if :claimed = 1
+INSERT INTO performed (job) VALUES (:id);
+\endif
+\endif

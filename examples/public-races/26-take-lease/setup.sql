@@ -1,0 +1,1 @@
+CREATE TABLE lease (action int PRIMARY KEY, holder int NOT NULL, fence int NOT NULL);

@@ -1,0 +1,6 @@
+\set w random(1, 3)
+\set a random(1, 60)
+SELECT balance FROM wallet WHERE id = :w \gset
+\if :balance >= :a
+UPDATE wallet SET balance = :balance - :a WHERE id = :w;
+\endif

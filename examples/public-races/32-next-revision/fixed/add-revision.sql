@@ -1,0 +1,6 @@
+\set i random(1, 3)
+BEGIN;
+SELECT pg_advisory_xact_lock(32, :i);
+SELECT max(number) AS last FROM revision WHERE item = :i \gset
+INSERT INTO revision (item, number) VALUES (:i, :last + 1);
+COMMIT;

@@ -1,0 +1,2 @@
+\set o random(1, 4)
+UPDATE orders SET status = 'cancelled' WHERE id = :o AND status NOT IN ('cancelled', 'paid');

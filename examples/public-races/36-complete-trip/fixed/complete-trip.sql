@@ -1,0 +1,8 @@
+\set o random(1, 4)
+BEGIN;
+SELECT driver, price, (status IN ('cancelled', 'paid'))::int AS over FROM orders WHERE id = :o FOR UPDATE \gset
+\if :over = 0
+UPDATE wallet SET balance = balance + :price WHERE driver = :driver;
+UPDATE orders SET status = 'paid' WHERE id = :o AND status NOT IN ('cancelled', 'paid');
+\endif
+COMMIT;

@@ -1,0 +1,2 @@
+SELECT id, sold FROM event ORDER BY id;
+SELECT id, event FROM attendee ORDER BY id;

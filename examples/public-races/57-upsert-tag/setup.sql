@@ -1,0 +1,1 @@
+CREATE TABLE tag (name int PRIMARY KEY, uses int NOT NULL);

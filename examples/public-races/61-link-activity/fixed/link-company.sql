@@ -1,0 +1,3 @@
+\set a random(1, 2)
+\set t random(1, 1000000)
+INSERT INTO activity_link (activity, target) VALUES (:a, :t);

@@ -1,0 +1,3 @@
+CREATE TABLE expert (id int PRIMARY KEY, is_default boolean NOT NULL);
+CREATE UNIQUE INDEX one_default ON expert (is_default) WHERE is_default;
+INSERT INTO expert SELECT g, g = 1 FROM generate_series(1, 4) g;
