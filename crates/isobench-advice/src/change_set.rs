@@ -8,7 +8,6 @@ use isobench_robustness::{Change, Promoted};
 use serde::Serialize;
 
 use crate::makers::one_transaction::Joined;
-use crate::makers::unique_index::UniqueIndex;
 use crate::patch::{ScriptText, difference, patched};
 
 /// Changes of scripts, with the levels that are enough then.
@@ -112,21 +111,21 @@ impl ChangeSet {
         ChangeSet { name, changes, diff, ..self }
     }
 
-    /// The same scripts with a unique index.
+    /// The same scripts with a unique index, the statement of `change`.
     pub(crate) fn index(
         templates: &Templates,
         scripts: &[ScriptText],
-        index: &UniqueIndex<'_>,
-        sql: &str,
+        name: String,
+        change: Changed,
         levels: &[Level],
     ) -> ChangeSet {
         let set = ChangeSet::new(templates, scripts, scripts.to_vec(), Vec::new(), levels);
-        let at = index.insert.to_owned();
+        let sql = change.to.clone();
         ChangeSet {
-            name: index.name(),
-            changes: vec![Changed { at, table: index.table.to_owned(), to: sql.to_owned() }],
+            name,
+            changes: vec![change],
             diff: format!("{sql};\n"),
-            setup: Some(sql.to_owned()),
+            setup: Some(sql),
             unproved: Some(0),
             ..set
         }

@@ -61,7 +61,7 @@ use statement::{
     Change, Examiner, Finding, Numbers, Role, Surroundings, changed_names, changes, prepares_transaction,
     sets_savepoint,
 };
-pub use statement::{Fix, LockWithin, Rewritten, is_plain, is_reserved, name_in_sql};
+pub use statement::{Fix, LockWithin, PartialKey, Rewritten, is_plain, is_reserved, name_in_sql};
 pub use templates::{FirstLock, FirstLockKind, Ignored, TemplateStatement, Templates, templates};
 use tokens::Text;
 

@@ -14,6 +14,7 @@ mod joined;
 mod known;
 mod names;
 mod order;
+mod partial;
 mod places;
 mod query;
 mod removed;
@@ -47,6 +48,7 @@ pub(crate) use command::{
 pub(crate) use fixes::{Assigned, Assignment, Conditioned, Raised};
 pub use fixes::{Fix, LockWithin, Rewritten};
 pub use names::{is_plain, is_reserved, name_in_sql};
+pub use partial::PartialKey;
 pub(crate) use removed::Removed;
 pub(crate) use results::{ColumnName, Given, Operand, Passage};
 pub(crate) use settings::{Change, changes};

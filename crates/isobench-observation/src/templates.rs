@@ -32,7 +32,7 @@ use crate::catalog::{Catalog, Hides, RelationId, RelationKind, is_system_column}
 use crate::flow::{Carried, Flows};
 use crate::statement::{
     Access, AdvisoryLock, ColumnName, Conditioned, Deed, Examiner, Fix, Given, Known, LockWithin, Mark,
-    Rewritten, Surroundings, chains, changed_names, changes_meaning, savepoint,
+    PartialKey, Rewritten, Surroundings, chains, changed_names, changes_meaning, savepoint,
 };
 use crate::tokens::{Placed, Text};
 
@@ -110,6 +110,8 @@ pub struct TemplateStatement {
     pub tested: Option<Rewritten>,
     /// The columns that an UPDATE sets to a constant.
     pub constants: BTreeSet<String>,
+    /// The rows that it looks for, as far as a partial unique index could have them once.
+    pub partial_keys: BTreeSet<PartialKey>,
 }
 
 /// Makes programs of scripts as their author wrote them. `absent` has the names of statements that may
@@ -170,6 +172,7 @@ pub fn templates(
                     locks_within: Vec::new(),
                     conditioned: None,
                     constants: BTreeSet::new(),
+                    partial_keys: BTreeSet::new(),
                     raises: flows.raises(number),
                 };
                 match (&text, range) {
@@ -197,6 +200,7 @@ pub fn templates(
                         locks_within: std::mem::take(&mut read.locks_within),
                         tested: None,
                         constants: std::mem::take(&mut read.constants),
+                        partial_keys: std::mem::take(&mut read.partial_keys),
                     });
                 }
                 statements.push(read);
@@ -279,6 +283,7 @@ struct Read {
     locks_within: Vec<LockWithin>,
     conditioned: Option<Conditioned>,
     constants: BTreeSet<String>,
+    partial_keys: BTreeSet<PartialKey>,
     kind: StatementKind,
     at: String,
     text: String,
@@ -351,6 +356,7 @@ impl Read {
         self.locks_within = examiner.locks_within();
         self.conditioned = examiner.conditioned();
         self.constants = examiner.constants();
+        self.partial_keys = examiner.partial_keys();
         self.fixes = examiner.fixes().into_iter().map(named).collect();
         if touches_rows(self.kind, &self.text) {
             self.tables = examiner.named_tables();

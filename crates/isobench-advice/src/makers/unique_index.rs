@@ -1,10 +1,12 @@
 //! Unique indexes that are missing.
 
-use isobench_observation::{is_plain, name_in_sql};
+use std::collections::{BTreeMap, BTreeSet};
+
+use isobench_observation::{PartialKey, is_plain, name_in_sql};
 use isobench_robustness::{Kind, Operation, Place, Program, Term};
 
 use super::{Ground, Made, ReadAgain};
-use crate::change_set::ChangeSet;
+use crate::change_set::{ChangeSet, Changed};
 
 /// Indexes with which the second of two inserts fails, so that read committed may do: each on the columns by which
 /// the row is looked for, and on all that the insert knows, for when the script means to insert several rows that
@@ -18,7 +20,9 @@ pub(super) fn make(ground: &Ground<'_>, _: &mut ReadAgain<'_>) -> Vec<Made> {
         let Some(index) = UniqueIndex::of(programs, read, overwrites) else { continue };
         let set = |index: &UniqueIndex<'_>| {
             let sql = index.sql()?;
-            Some(ChangeSet::index(templates, ground.before, index, &sql, &ground.lowest()))
+            let at = index.insert.to_owned();
+            let change = Changed { at, table: index.table.to_owned(), to: sql };
+            Some(ChangeSet::index(templates, ground.before, index.name(), change, &ground.lowest()))
         };
         let Some(own) = set(&index) else { continue };
         if !all.iter().any(|known| known.set.setup == own.setup) {
@@ -26,7 +30,38 @@ pub(super) fn make(ground: &Ground<'_>, _: &mut ReadAgain<'_>) -> Vec<Made> {
             all.push(Made { otherwise, ..Made::to_try(own) });
         }
     }
+    all.extend(partial(ground));
     all
+}
+
+/// Partial ones: where a script looks for rows of a table, and scripts with it change that table.
+fn partial(ground: &Ground<'_>) -> Vec<Made> {
+    let (templates, meeting) = (ground.templates(), ground.meeting());
+    let programs = meeting.iter().flat_map(|script| &templates.programs[*script].branches);
+    let operations = programs.flat_map(|branch| &branch.operations);
+    let changed: BTreeSet<&str> = operations
+        .filter(|one| matches!(one.kind, Kind::Insert | Kind::Update))
+        .map(|one| one.table.as_str())
+        .collect();
+    let of_meeting = templates.statements.iter().filter(|one| meeting.contains(&one.script));
+    let mut keys: BTreeMap<&PartialKey, &String> = BTreeMap::new();
+    for statement in of_meeting {
+        for key in &statement.partial_keys {
+            if changed.contains(key.table.as_str()) && is_plain(&key.table) {
+                keys.entry(key).or_insert(&statement.at);
+            }
+        }
+    }
+    let made = keys.into_iter().map(|(key, at)| {
+        let columns: Vec<String> = key.columns.iter().map(|column| name_in_sql(column)).collect();
+        let columns = columns.join(", ");
+        let (table, condition) = (name_in_sql(&key.table), &key.condition);
+        let to = format!("CREATE UNIQUE INDEX ON {table} ({columns}) WHERE {condition}");
+        let name = format!("unique index on {} ({columns}) where {condition}", key.table);
+        let change = Changed { at: at.clone(), table: key.table.clone(), to };
+        Made::to_try(ChangeSet::index(templates, ground.before, name, change, &ground.lowest()))
+    });
+    made.collect()
 }
 
 /// A unique index that makes the second of two inserts fail.

@@ -54,7 +54,7 @@ impl Examiner<'_> {
         let names = (select + 1..from).filter(calls).filter_map(|at| tokens[at].name());
         let skips_locked = false;
         if names.into_iter().any(|name| self.catalog.function(&name).aggregate) {
-            let known = self.only_table(from + 1..end)?;
+            let (known, _) = self.only_table(from + 1..end)?;
             let before = format!("{}(SELECT * FROM {}", written(bytes.start..open), written(open..close));
             return Some(LockWithin { before, after: format!(") AS {known}{after}"), skips_locked });
         }
@@ -63,8 +63,8 @@ impl Examiner<'_> {
         is_inner.then(|| LockWithin { before: written(bytes.start..close), after, skips_locked })
     }
 
-    /// The name by which the only table of a FROM is known; `None` if there is more, or no condition.
-    fn only_table(&self, items: Range<usize>) -> Option<String> {
+    /// The name by which the only table of a FROM is known, and the token WHERE; `None` if there is more, or no condition.
+    pub(super) fn only_table(&self, items: Range<usize>) -> Option<(String, usize)> {
         let tokens = &self.text.tokens;
         let is_name = |at: usize| {
             let name = tokens.get(at).filter(|_| at < items.end)?;
@@ -87,7 +87,7 @@ impl Examiner<'_> {
             known = alias;
             at += 1;
         }
-        (at < items.end && tokens[at].is("where")).then_some(known)
+        (at < items.end && tokens[at].is("where")).then_some((known, at))
     }
 
     /// An UPDATE or DELETE of one table, up to the end of its condition, and the rest.
