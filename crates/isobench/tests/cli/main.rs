@@ -7,6 +7,7 @@
 mod advise;
 mod allocation;
 mod bad_input;
+mod changes;
 mod check;
 mod checked;
 mod ci_templates;

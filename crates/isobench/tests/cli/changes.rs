@@ -1,0 +1,137 @@
+//! `isobench advise`: the kinds of changes that it offers, and no level where none is enough.
+
+use serde_json::Value;
+
+use crate::compare::words;
+use crate::support::scene::Scene;
+
+/// A script, and a change that is offered for it.
+struct Case {
+    setup: &'static str,
+    script: &'static str,
+    /// The name of the change.
+    name: &'static str,
+    /// The levels with it.
+    levels: &'static str,
+    /// Theory proves them.
+    proved: bool,
+    /// Lines of the patch.
+    patch: &'static [&'static str],
+}
+
+const CASES: &[Case] = &[
+    Case {
+        setup: "CREATE TABLE run (id int PRIMARY KEY);\n\
+                CREATE TABLE input (id bigserial PRIMARY KEY, run int NOT NULL REFERENCES run);\n\
+                INSERT INTO run SELECT generate_series(1, 2); INSERT INTO input (run) VALUES (1), (2);\n",
+        script: "\\set r random(1, 2)\n-- a cap\nWITH own AS (SELECT id FROM run WHERE id = :r FOR UPDATE)\n\
+                    INSERT INTO input (run) SELECT id FROM own\nWHERE (SELECT count(*) FROM input i WHERE i.run = own.id) < 2;\n",
+        name: "lock before 0.sql:3",
+        levels: "*=rc",
+        proved: true,
+        patch: &["+BEGIN;", "+SELECT 1 FROM run WHERE id = :r FOR NO KEY UPDATE;", "+COMMIT;", " -- a cap"],
+    },
+    Case {
+        setup: "CREATE TABLE wallet (id int PRIMARY KEY, balance int NOT NULL);\n\
+                INSERT INTO wallet SELECT g, 100 FROM generate_series(1, 2) g;\n",
+        script: "\\set w random(1, 2)\nSELECT balance FROM wallet WHERE id = :w \\gset\n\\if :balance > 0\n\
+                    UPDATE wallet SET balance = :balance - 1 WHERE id = :w;\n\\endif\n",
+        name: "one transaction from 0.sql:2 + lock before 0.sql:2",
+        levels: "*=rc",
+        proved: true,
+        patch: &["+BEGIN;", "+SELECT 1 FROM wallet WHERE id = :w FOR NO KEY UPDATE;", "+COMMIT;"],
+    },
+    Case {
+        setup: "CREATE TABLE job (id int PRIMARY KEY, key int NOT NULL, doing boolean NOT NULL);\n\
+                INSERT INTO job SELECT g, g / 3, false FROM generate_series(1, 6) g;\n",
+        script: "UPDATE job SET doing = true WHERE id = (SELECT j.id FROM job j WHERE NOT j.doing AND NOT EXISTS \
+                    (SELECT 1 FROM job o WHERE o.key = j.key AND o.doing) ORDER BY j.id LIMIT 1 FOR UPDATE OF j SKIP LOCKED);\n",
+        name: "unique index on job (key) where doing",
+        levels: "*=rc",
+        proved: false,
+        patch: &["CREATE UNIQUE INDEX ON job (key) WHERE doing;"],
+    },
+    Case {
+        setup: "CREATE TABLE choice (id bigserial PRIMARY KEY, survey int NOT NULL, place int NOT NULL);\n\
+                CREATE INDEX ON choice (survey); INSERT INTO choice (survey, place) VALUES (1, 1), (2, 1);\n",
+        script: "\\set s random(1, 2)\nBEGIN;\nDELETE FROM choice WHERE survey = :s;\n\
+                    INSERT INTO choice (survey, place) VALUES (:s, 1), (:s, 2);\nCOMMIT;\n",
+        name: "lock before 0.sql:3",
+        levels: "*=rc",
+        proved: true,
+        patch: &["+SELECT pg_advisory_xact_lock(hashtext('choice.survey'), :s);"],
+    },
+    Case {
+        setup: "CREATE TABLE ticket (id int PRIMARY KEY, state int NOT NULL);\n\
+                INSERT INTO ticket SELECT g, 0 FROM generate_series(1, 2) g;\n",
+        script: "\\set t random(1, 2)\n\\set to random(1, 3)\nBEGIN;\nSELECT state FROM ticket WHERE id = :t \\gset\n\
+                    \\if :state < :to\nUPDATE ticket -- forward only\nSET state = :to\nWHERE id = :t;\n\\endif\nCOMMIT;\n",
+        name: "test again in 0.sql:6",
+        levels: "*=rc",
+        proved: true,
+        patch: &["-WHERE id = :t;", "+WHERE id = :t AND state = :state;", " UPDATE ticket -- forward only"],
+    },
+];
+
+#[test]
+fn each_kind_of_change_is_offered() {
+    let Some(scene) = Scene::with_database("each_kind_of_change_is_offered") else { return };
+    for case in CASES {
+        scene.write("setup.sql", case.setup);
+        scene.write("0.sql", case.script);
+        let line = "advise --setup setup.sql --no-measure --try 1s --json out.json -f 0.sql";
+        scene.run(&words(line)).expect(0);
+        let advice: Value = serde_json::from_str(&scene.read("out.json")).expect("JSON");
+        let changes = advice["changes"].as_array().expect("changes");
+        let change = changes.iter().find(|one| one["name"] == case.name);
+        let change = change.unwrap_or_else(|| panic!("{} is missing in {changes:#?}", case.name));
+        assert_eq!(change["allocation"], case.levels, "{change:#}");
+        assert_eq!(change["unproved"].is_null(), case.proved, "{change:#}");
+        assert_eq!(change["refuted"], Value::Null, "{change:#}");
+        let patch = change["diff"].as_str().expect("a difference");
+        for line in case.patch {
+            assert!(patch.lines().any(|own| own == *line), "{line} is missing in {patch}");
+        }
+    }
+}
+
+/// Whatever trying finds: the order of the scripts doesn't matter.
+#[test]
+fn a_value_carried_from_one_transaction_to_another_has_no_level() {
+    let name = "a_value_carried_from_one_transaction_to_another_has_no_level";
+    let Some(scene) = Scene::with_database(name) else { return };
+    scene.write(
+        "setup.sql",
+        "CREATE TABLE execution (id int PRIMARY KEY, ended boolean NOT NULL, steps int NOT NULL, claims int NOT NULL);\n\
+         INSERT INTO execution SELECT g, false, 0, 0 FROM generate_series(1, 3) g;\n",
+    );
+    scene.write("cancel.sql", "\\set e random(1, 3)\nUPDATE execution SET ended = true WHERE id = :e;\n");
+    scene.write(
+        "step.sql",
+        "\\set e random(1, 3)\nSELECT steps, ended::int AS ended FROM execution WHERE id = :e \\gset\n\\if :ended = 0\n\
+         UPDATE execution SET steps = :steps + 1 WHERE id = :e;\n\\endif\n",
+    );
+    scene.write(
+        "claim.sql",
+        "\\set e random(1, 3)\nUPDATE execution SET claims = claims + 1 WHERE id = :e RETURNING claims AS mine \\gset\n\
+         UPDATE execution SET steps = :mine WHERE id = :e;\n",
+    );
+    for files in ["-f cancel.sql -f step.sql", "-f step.sql -f cancel.sql", "-f step.sql", "-f claim.sql"] {
+        let line = format!("advise --setup setup.sql --no-measure --try 1s --json out.json {files}");
+        scene
+            .run(&words(&line))
+            .expect(0)
+            .prints(&["No level is enough for ", "writes what another transaction"]);
+        let advice: Value = serde_json::from_str(&scene.read("out.json")).expect("JSON");
+        for one in advice["transactions"].as_array().expect("transactions") {
+            let carries = one["script"] != "cancel.sql";
+            assert_eq!(one["level"].is_null(), carries, "{files}: {one:#}");
+            assert!(!carries || one["status"] != "proved", "{files}: {one:#}");
+        }
+        scene
+            .run(&words(&format!(
+                "advise --setup setup.sql --no-measure --try 1s --write levels.toml {files}"
+            )))
+            .expect(2);
+    }
+}
