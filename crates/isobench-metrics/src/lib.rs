@@ -1,5 +1,5 @@
-//! Live metrics of a running command: what its clients have done so far, for Prometheus to fetch
-//! (OpenMetrics) and for a collector of OpenTelemetry (OTLP).
+//! Live metrics of a running command: what its clients have done so far, for Prometheus and collectors of
+//! OpenTelemetry to fetch (OpenMetrics).
 //!
 //! Knows no cells and no servers: the caller says what is going on, with attributes, and passes in
 //! what the clients have done ([`Meter`]). It must not know the workers: they share nothing with
@@ -13,21 +13,16 @@
 //! | `value` | what they are made of |
 //! | `openmetrics` | these as text, for Prometheus |
 //! | `endpoint` | the HTTP server that answers with that text |
-//! | `otlp` | these as JSON, for OpenTelemetry |
-//! | `collector` | the address of a collector, and pushing to it |
 
 mod catalogue;
-mod collector;
 mod endpoint;
 mod family;
 mod meter;
 mod openmetrics;
-mod otlp;
 mod value;
 
 pub use catalogue::{
     ATTRIBUTES, CELL, Kind, LEVEL, METRICS, Metric, NAMESPACE, PHASE, SYSTEM, WORKLOAD, prometheus_label,
 };
-pub use collector::{Collector, CollectorError, Pusher};
 pub use endpoint::{Endpoint, EndpointError};
 pub use meter::{Attributes, Meter, Working};

@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
 
 use isobench_runner::RunProgress;
 
@@ -15,11 +14,10 @@ pub type Attributes = Vec<(&'static str, String)>;
 /// Counts what clients do. Copies count together.
 ///
 /// The thread that watches the clients writes here, a few times a second, and whoever answers
-/// scrapes or pushes reads; the clients' own threads never come here.
-#[derive(Debug, Clone)]
+/// scrapes reads; the clients' own threads never come here.
+#[derive(Debug, Clone, Default)]
 pub struct Meter {
     counted: Arc<Mutex<BTreeMap<Attributes, Counted>>>,
-    began: SystemTime,
 }
 
 /// What a cell that is under way does.
@@ -50,12 +48,6 @@ impl Counted {
     }
 }
 
-impl Default for Meter {
-    fn default() -> Meter {
-        Meter { counted: Arc::default(), began: SystemTime::now() }
-    }
-}
-
 impl Meter {
     /// Takes what clients have done so far in a round, which counts instead of what was taken before
     /// about the same round. They work.
@@ -80,11 +72,6 @@ impl Meter {
     /// A copy of all that was counted.
     pub(crate) fn copy(&self) -> BTreeMap<Attributes, Counted> {
         self.lock().clone()
-    }
-
-    /// When counting began.
-    pub(crate) fn began(&self) -> SystemTime {
-        self.began
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Attributes, Counted>> {

@@ -1,31 +1,27 @@
-//! Whoever watches a running command from outside: Prometheus at the endpoint of `--metrics`, and the
-//! collector of `--otlp`.
+//! Watching a running command from outside: the endpoint of `--metrics`.
 //!
-//! Not here: the metrics, the endpoint and the pushes themselves (`isobench_metrics`).
+//! Not here: the metrics and the endpoint themselves (`isobench_metrics`).
 
 use isobench_comparison::{CellPlan, Design, Failure, Listener, Outcome, Phase, SoFar, Target};
 use isobench_isolation::Level;
 use isobench_metrics::{
-    Attributes, CELL, Endpoint, LEVEL, Meter, NAMESPACE, PHASE, Pusher, SYSTEM, WORKLOAD, Working,
+    Attributes, CELL, Endpoint, LEVEL, Meter, NAMESPACE, PHASE, SYSTEM, WORKLOAD, Working,
 };
 
-use crate::display;
 use crate::options::MonitorOptions;
 use crate::output::say;
 
-/// What is open for those who watch. Metrics are pushed for the last time, and the endpoint is closed,
-/// on drop.
+/// What is open for those who watch. The endpoint is closed on drop.
 pub struct Monitor {
     meter: Meter,
     endpoint: Option<Endpoint>,
-    pusher: Option<Pusher>,
 }
 
 impl Monitor {
     /// Opens what the options ask for, and says where.
     ///
     /// # Errors
-    /// The address can't be bound, or the collector's certificate couldn't be verified.
+    /// The address can't be bound.
     pub fn open(options: &MonitorOptions) -> Outcome<Monitor> {
         let meter = Meter::default();
         let open = |address| {
@@ -35,28 +31,23 @@ impl Monitor {
         if let Some(endpoint) = &endpoint {
             say(&format!("metrics of this run are at {}", endpoint.url()));
         }
-        let warn = |why: &str| display::note(&format!("isobench: warning: {why}"));
-        let push = |collector| {
-            Pusher::start(collector, &meter, warn).map_err(|error| Failure::setup(format!("--otlp: {error}")))
-        };
-        let pusher = options.otlp.as_ref().map(push).transpose()?;
-        Ok(Monitor { meter, endpoint, pusher })
+        Ok(Monitor { meter, endpoint })
     }
 
     /// Follows measurements on these servers; `None` if nobody watches.
     pub fn follower(&self, targets: &[Target]) -> Option<Follower> {
-        let watched = self.endpoint.is_some() || self.pusher.is_some();
         let server =
             |target: &Target| (target.database.product.system_name, target.database_name().to_owned());
-        watched.then(|| Follower { meter: self.meter.clone(), servers: targets.iter().map(server).collect() })
+        self.endpoint
+            .is_some()
+            .then(|| Follower { meter: self.meter.clone(), servers: targets.iter().map(server).collect() })
     }
 }
 
 /// Says that this machine isn't the one to be watched, if the options want it to be.
 pub fn leave_to_rank_0(options: &MonitorOptions) {
-    let wanted = [("--metrics", options.metrics.is_some()), ("--otlp", options.otlp.is_some())];
-    for (option, _) in wanted.iter().filter(|(_, wanted)| *wanted) {
-        say(&format!("{option}: rank 0 has the metrics of all machines; nothing is done about it here"));
+    if options.metrics.is_some() {
+        say("--metrics: rank 0 has the metrics of all machines; nothing is done about it here");
     }
 }
 

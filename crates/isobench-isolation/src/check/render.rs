@@ -219,6 +219,11 @@ fn verdict(report: &Report) -> Vec<String> {
         Some(promised) if report.verdict.kept.is_none() => {
             format!("Whether {promised} was kept is unknown: its order was not checked.")
         }
+        Some(promised) if !report.findings.is_empty() => {
+            format!(
+                "The anomalies below are ones that {promised} permits; nothing contradicts {promised} {looked}."
+            )
+        }
         Some(promised) => format!("Nothing contradicts {promised} {looked}."),
         None if report.findings.is_empty() => format!("Nothing was found {looked}."),
         None => {

@@ -40,9 +40,10 @@ macro_rules! pages {
 }
 
 /// The pages that are printed without a network.
-const PAGES: [Page; 12] = pages! {
+const PAGES: [Page; 13] = pages! {
     "levels" in "concept": "the isolation levels, and what servers run under their names",
     "anomalies" in "concept": "what can go wrong, with the level that excludes it",
+    "races" in "concept": "the races of applications, with the level and the change that end each",
     "verdict" in "concept": "what a recorded history proves, and when nothing is said",
     "observation" in "concept": "how reads and writes are seen",
     "strategies" in "concept": "ways in which applications cope with conflicts",

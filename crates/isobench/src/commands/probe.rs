@@ -251,6 +251,10 @@ fn show(event: &Event) -> Outcome {
     if shown.is_empty() { Ok(()) } else { output::print(&shown) }
 }
 
+/// What the matrix leaves open: these are anomalies of made-up transactions.
+const NEXT: &str = "Which of your own transactions need a higher level: isobench advise -f SCRIPT.sql --setup \
+     TABLES.sql\nWhat a level costs: isobench compare -f SCRIPT.sql --setup TABLES.sql";
+
 /// Runs the anomalies and prints the matrix.
 fn matrix(options: &ProbeOptions, target: &Target, control: &Control) -> Outcome {
     let levels = options.levels.clone().unwrap_or_else(|| Level::ALL.to_vec());
@@ -283,7 +287,7 @@ fn matrix(options: &ProbeOptions, target: &Target, control: &Control) -> Outcome
         return Err(why(error, target));
     }
     let heading = if options.verbose { "\n" } else { "" };
-    let printed = output::print(&format!("{heading}{}", render(&matrix)));
+    let printed = output::print(&format!("{heading}{}\n{NEXT}\n", render(&matrix)));
     if let Some(path) = &options.json {
         output::save(path, &matrix.to_json())?;
     }

@@ -1,24 +1,19 @@
-//! Options for whoever watches a running command from outside.
+//! The option for watching a running command from outside.
 
 use std::net::SocketAddr;
 
 use clap::Args;
-use isobench_metrics::Collector;
 
 /// The heading of these options.
 const LIVE: &str = "Live metrics";
 
-/// Options for live metrics.
+/// The option for live metrics.
 #[derive(Debug, Clone, Args)]
 pub struct MonitorOptions {
     /// Serve /metrics to Prometheus there during the run: a numeric address and a port, such as
     /// 127.0.0.1:9464 (port 0: any free one)
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = address, help_heading = LIVE, hide_short_help = true)]
     pub metrics: Option<SocketAddr>,
-    /// Push the same metrics to this collector of OpenTelemetry (OTLP over HTTP, in JSON), every five
-    /// seconds and at the end
-    #[arg(long, value_name = "URL", help_heading = LIVE, hide_short_help = true)]
-    pub otlp: Option<Collector>,
 }
 
 fn address(text: &str) -> Result<SocketAddr, String> {

@@ -1,9 +1,7 @@
-//! Live metrics: scraped by a real Prometheus, and pushed to a collector.
+//! Live metrics: scraped by a real Prometheus.
 
-mod collector;
 mod prometheus;
 
-use std::collections::BTreeMap;
 use std::net::TcpListener;
 
 use isobench_metrics::{METRICS, Metric};
@@ -11,10 +9,8 @@ use isobench_testkit::ports::free_addresses;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use self::collector::{Collector, Pushed};
 use self::prometheus::{Prometheus, get};
 use crate::compare::words;
-use crate::support::document::{self, cells, count};
 use crate::support::named::Database;
 use crate::support::program::Running;
 use crate::support::scene::Scene;
@@ -78,102 +74,21 @@ fn dashboard() -> Vec<String> {
     targets.map(query).map(|query| query.replace("$phase", ".*").replace("$__rate_interval", "1m")).collect()
 }
 
-/// Asserts that the last push has exactly what the result has.
-fn assert_same(pushed: &Pushed, document: &Value) {
-    let mut expected: BTreeMap<String, [u64; 3]> = BTreeMap::new();
-    for cell in cells(document) {
-        let level = cell["level"]["requested"].as_str().expect("a level").to_owned();
-        let rounds = cell["rounds"].as_array().expect("rounds");
-        let sum = |path: &str| rounds.iter().map(|round| count(round, path)).sum::<u64>();
-        let found = [sum("/attempts/started"), sum("/transactions/committed"), sum("/transactions/total")];
-        assert!(found[1] > 0, "{document:#}");
-        expected.insert(level, found);
-    }
-    let level = ("isobench.level", "isobench.phase", "measurement");
-    let attempts = pushed.sums("isobench.attempts", level);
-    let transactions = pushed.sums("isobench.transactions", level);
-    let latencies = pushed.sums("db.client.operation.duration", level);
-    for (level, [started, committed, total]) in expected {
-        assert_eq!(attempts.get(&level), Some(&started), "{level}");
-        assert_eq!(transactions.get(&level), Some(&total), "{level}");
-        assert_eq!(latencies.get(&level), Some(&committed), "{level}");
-    }
-    let conflicts: u64 = document::rounds(document)
-        .flat_map(|round| round["conflicts"].as_array().cloned().unwrap_or_default())
-        .map(|conflict| count(&conflict, "/count"))
-        .sum();
-    assert_eq!(pushed.sums("isobench.conflicts", level).values().sum::<u64>(), conflicts);
-}
-
-#[test]
-fn the_last_push_has_what_the_result_has() {
-    let Some(scene) = Scene::with_server("the_last_push_has_what_the_result_has") else { return };
-    for options in [
-        "compare -w registers --levels rc,rr,ser --clients 4 --rounds 2 --transactions 40 --warmup 0.1",
-        // In turns.
-        "compare -w registers --levels rc,ser --clients 4 --rounds 2 --time 0.6 --slice 0.1 --warmup 0.1",
-        "audit -w bank --levels ser --clients 4 --time 0.3 --history histories",
-        "run -w bank --isolation ser --clients 4 --transactions 50 --max-tries 3 -P 1",
-    ] {
-        let collector = Collector::start();
-        let options = format!("{options} --json out.json --otlp {}", collector.url());
-        scene.run(&words(&options)).expect(0);
-        let pushed = collector.received();
-        let last = pushed.last().expect("a push");
-        assert_same(last, &document::read(&scene, "out.json"));
-        assert_eq!(
-            last.sums("isobench.clients", ("isobench.level", "isobench.phase", "measurement")).len(),
-            {
-                // A single run's clients are shown until its end.
-                usize::from(options.starts_with("run"))
-            }
-        );
-        for (earlier, later) in pushed.iter().zip(&pushed[1..]) {
-            earlier.assert_not_above(later);
-        }
-    }
-}
-
 #[test]
 fn rank_0_has_the_metrics_of_all_machines() {
     let Some(database) = Database::new("rank_0_has_the_metrics_of_all_machines") else { return };
     let scene = Scene::new();
-    let collector = Collector::start();
     let addresses = free_addresses(2).join(",");
-    let options = format!(
-        "compare -w registers --levels rc,ser --clients 4 --rounds 1 --transactions 40 --warmup 0.1 --otlp {} \
-         --json out.json",
-        collector.url()
-    );
+    let options =
+        "compare -w registers --levels rc,ser --clients 4 --rounds 1 --transactions 40 --warmup 0.1";
     let machine = |rank: &str| {
-        let mut command = database.isobench(&scene, &words(&options));
+        let mut command = database.isobench(&scene, &words(options));
         Running::start(command.args(["--peers", &addresses, "--rank", rank, "--metrics", "127.0.0.1:0"]))
     };
     let (zero, one) = (machine("0"), machine("1"));
     zero.finish().expect(0).says(&["metrics of this run are at http://127.0.0.1:"]);
-    let one =
-        one.finish().expect(0).says(&["--metrics: rank 0 has the metrics of all machines", "--otlp: rank 0"]);
+    let one = one.finish().expect(0).says(&["--metrics: rank 0 has the metrics of all machines"]);
     assert!(!one.stderr.contains("metrics of this run"), "{}", one.stderr);
-    assert_same(collector.received().last().expect("a push"), &document::read(&scene, "out.json"));
-}
-
-#[test]
-fn a_collector_that_is_not_there_changes_nothing() {
-    let Some(scene) = Scene::with_server("a_collector_that_is_not_there_changes_nothing") else { return };
-    let nobody = free_addresses(1).remove(0);
-    let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
-    for (address, why) in
-        [(nobody, "refused"), (silent.local_addr().expect("an address").to_string(), "timeout")]
-    {
-        let options = format!("run -w bank -c 2 -t 10 --json out.json --otlp http://{address}");
-        let finished = scene.run(&words(&options)).expect(0);
-        let warning = format!("isobench: warning: --otlp: http://{address}/v1/metrics: ");
-        assert_eq!(finished.stderr.matches(&warning).count(), 1, "{}", finished.stderr);
-        assert!(finished.stderr.contains(why), "{}", finished.stderr);
-        assert_eq!(document::read(&scene, "out.json")["complete"], true);
-    }
-    // It still listens, for the second of them.
-    drop(silent);
 }
 
 #[test]
@@ -185,11 +100,6 @@ fn what_cannot_be_opened_is_refused_before_anything_is_measured() {
         for (option, why) in [
             (format!("--metrics {address}"), format!("--metrics: could not listen on {address}: ")),
             ("--metrics 9464".to_owned(), "such as 127.0.0.1:9464".to_owned()),
-            ("--otlp 127.0.0.1:4318".to_owned(), "no http:// or https:// address of a collector".to_owned()),
-            (
-                "--otlp http://me:secret@127.0.0.1".to_owned(),
-                "run a collector that has it instead".to_owned(),
-            ),
         ] {
             let finished = scene.run(&words(&format!("{command} {option}"))).expect(1).says(&[&why]);
             assert!(!finished.stderr.contains("no server is named"), "{}", finished.stderr);
