@@ -290,13 +290,26 @@ impl<'o> Scope<'o> {
         }
     }
 
-    /// The value that a column of a subquery or of a WITH query has in each of its rows: one that depends on no row, or
-    /// that of an integer that its conditions require to be equal to one.
+    /// The value that a column has in each row that counts: of a subquery or a WITH query, one that depends on no row, or
+    /// that of an integer that its conditions require to be equal to one; of a query around this one, such an integer.
+    /// Rows for which this query says something else aren't in the result of the one around it.
     fn of_every_row(&self, variable: &Object) -> Result<Option<Value>, Gap> {
-        let Some(scope) = self.so_far_out(number(variable, "varlevelsup")?) else { return Ok(None) };
+        let levels = number(variable, "varlevelsup")?;
+        let Some(scope) = self.so_far_out(levels) else { return Ok(None) };
         if scope.nullable.contains(&number(variable, "varno")?) {
             return Ok(None);
         }
+        match scope.of_subquery(variable)? {
+            None if levels > 0 && INTEGERS.contains(&oid(variable, "vartype")?) => {
+                Ok(equal_columns(scope.query, scope)?.remove(&place(variable)?))
+            }
+            value => Ok(value),
+        }
+    }
+
+    /// The value that a column of a subquery or of a WITH query of this one has in each of its rows.
+    fn of_subquery(&self, variable: &Object) -> Result<Option<Value>, Gap> {
+        let scope = self;
         if let Some(other) = scope.behind(variable)? {
             return scope.value(other);
         }

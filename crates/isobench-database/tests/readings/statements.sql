@@ -111,3 +111,9 @@ WITH RECURSIVE r AS (SELECT id FROM doctors WHERE id = $1 UNION SELECT r.id + 1 
 SELECT o.doctor FROM (SELECT note FROM log WHERE note = $1) s JOIN log o ON o.note = s.note
 WITH d AS (UPDATE doctors SET id = id + 1 WHERE id = $1 RETURNING id) SELECT l.note FROM log l JOIN d ON l.doctor = d.id
 SELECT note FROM log WHERE doctor IN (SELECT id FROM doctors WHERE id = $1)
+INSERT INTO log SELECT d.id, 'n' FROM doctors d WHERE d.id = $1 AND (SELECT count(*) FROM log l WHERE l.doctor = d.id) < 3
+UPDATE doctors SET shift = (SELECT count(*) FROM log WHERE doctor = doctors.id) WHERE id = $1
+SELECT (SELECT max(l.note) FROM log l WHERE l.doctor = d.id) FROM doctors d WHERE d.id = $1 OR d.shift = $2
+SELECT (SELECT max(l.note) FROM log l WHERE l.doctor = o.id) FROM doctors d LEFT JOIN doctors o ON o.id = $1
+SELECT id FROM doctors d WHERE id = $1 AND EXISTS (SELECT FROM log l WHERE l.doctor = d.id AND EXISTS (SELECT FROM log o WHERE o.doctor = d.id AND o.note = l.note))
+SELECT (SELECT max(o.id) FROM doctors o WHERE o.shift = l.doctor) FROM log l WHERE l.note = $1
