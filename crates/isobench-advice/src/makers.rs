@@ -47,13 +47,14 @@ const MOST_PROVED_FIRST: usize = 4;
 type Maker = fn(&Ground<'_>, &mut ReadAgain<'_>) -> Vec<Made>;
 
 /// All kinds, in the order in which their sets are tried.
-const MAKERS: [Maker; 8] = [
+const MAKERS: [Maker; 9] = [
     rewrite::make,
     rewrite::make_tested,
     unique_index::make,
     promote::make,
     lock_before_unknown::make,
     lock_first::make,
+    lock_first::make_parents,
     lock_within::make,
     advisory::make,
 ];

@@ -1,5 +1,7 @@
 //! Statements before the first one of a transaction: locks of rows, also by writing them back.
 
+use std::collections::BTreeMap;
+
 use isobench_observation::{FirstLock, FirstLockKind};
 
 use super::{Ground, Made, ReadAgain};
@@ -10,7 +12,8 @@ use crate::patch::{ScriptText, preceded};
 /// alone, which is tried at read committed.
 pub(super) fn make(ground: &Ground<'_>, read_again: &mut ReadAgain<'_>) -> Vec<Made> {
     let meeting = ground.meeting();
-    let of_rows = |lock: &&FirstLock| lock.kind != FirstLockKind::Advisory && meeting.contains(&lock.script);
+    let is_of_rows = |kind| matches!(kind, FirstLockKind::Lock | FirstLockKind::WriteBack);
+    let of_rows = |lock: &&FirstLock| is_of_rows(lock.kind) && meeting.contains(&lock.script);
     let mut locks: Vec<&FirstLock> = ground.templates().first_locks.iter().filter(of_rows).collect();
     locks.sort_by_key(|lock| lock.kind);
     let found = ground.fewest(&locks, read_again, |set| with(ground, set));
@@ -24,6 +27,25 @@ pub(super) fn make(ground: &Ground<'_>, read_again: &mut ReadAgain<'_>) -> Vec<M
         return locks.filter_map(tried).collect();
     }
     found
+}
+
+/// Locks of the rows to which those refer that the scripts use, in all scripts that meet: theory doesn't know that two
+/// rows refer to the same one, so they are tried at read committed.
+pub(super) fn make_parents(ground: &Ground<'_>, _: &mut ReadAgain<'_>) -> Vec<Made> {
+    let meeting = ground.meeting();
+    let mut parents: BTreeMap<&str, BTreeMap<usize, &FirstLock>> = BTreeMap::new();
+    for lock in ground.templates().first_locks.iter().filter(|lock| lock.kind == FirstLockKind::Parent) {
+        if meeting.contains(&lock.script) {
+            parents.entry(&lock.table).or_default().entry(lock.script).or_insert(lock);
+        }
+    }
+    let made = |locks: BTreeMap<usize, &FirstLock>| {
+        let locks: Vec<&FirstLock> = locks.into_values().collect();
+        let (scripts, changes) = with(ground, &locks)?;
+        let set = ChangeSet::new(ground.templates(), ground.before, scripts, changes, &ground.lowest());
+        Some(Made::to_try(set))
+    };
+    parents.into_values().filter(|locks| locks.len() == meeting.len()).filter_map(made).collect()
 }
 
 /// The scripts with these statements, and the changes.

@@ -13,7 +13,7 @@ use isobench_script::Statement as StatementKind;
 use isobench_script::{Command, CommandKind, Script, Slot, Store, Symbols};
 
 use super::{Read, slots_given, touches_rows};
-use crate::catalog::{Catalog, ColumnType, RelationId};
+use crate::catalog::{Catalog, ColumnType, ForeignKey, RelationId};
 use crate::statement::{Access, Deed, Known, name_in_sql};
 
 /// The most rows of a transaction.
@@ -43,6 +43,8 @@ pub enum FirstLockKind {
     Lock,
     /// It writes back a row that it otherwise only reads.
     WriteBack,
+    /// It locks the row to which one that it uses refers. Theory doesn't know that two rows refer to the same one.
+    Parent,
     /// It takes an advisory lock of a value by which it finds or inserts rows. All scripts that do so have to.
     Advisory,
 }
@@ -69,6 +71,7 @@ pub(super) fn first_locks(
                 let (alone, table) = (alone.then_some(own.start), catalog.relations[table].qualified());
                 FirstLock { script: number, line, alone, table, text, kind }
             };
+            let parents: Vec<_> = used.rows.iter().take(MOST).flat_map(|row| parents(row, catalog)).collect();
             let rows = used.rows.into_iter().take(MOST).flat_map(|row| {
                 let strength =
                     if row.only_read && !unknown { Strength::Share } else { Strength::NoKeyUpdate };
@@ -80,7 +83,10 @@ pub(super) fn first_locks(
             });
             let numbers =
                 used.numbers.into_iter().map(|(table, text)| (FirstLockKind::Advisory, table, text));
-            rows.chain(numbers).map(|(kind, table, text)| lock(kind, table, text)).collect::<Vec<_>>()
+            rows.chain(numbers)
+                .chain(parents)
+                .map(|(kind, table, text)| lock(kind, table, text))
+                .collect::<Vec<_>>()
         })
         .collect()
 }
@@ -190,6 +196,28 @@ impl Used {
             self.rows.push(UsedRow { table: access.table, name, condition, key, only_read: reads });
         }
     }
+}
+
+/// The statements that lock the rows to which a row refers by one column.
+fn parents(row: &UsedRow, catalog: &Catalog) -> Vec<(FirstLockKind, RelationId, String)> {
+    let lock = |key: &ForeignKey| {
+        let (parent, child) = catalog.ends(key)?;
+        let ([column], [referenced]) = (key.columns.as_slice(), key.referenced_columns.as_slice()) else {
+            return None;
+        };
+        (child == row.table && parent != child).then(|| {
+            let (column, referenced) = (name_in_sql(column), name_in_sql(referenced));
+            let text = format!(
+                "SELECT 1 FROM {} WHERE {referenced} = (SELECT {column} FROM {} WHERE {}) {}",
+                in_sql(catalog, parent),
+                row.name,
+                row.condition,
+                Strength::NoKeyUpdate.clause()
+            );
+            (FirstLockKind::Parent, parent, text)
+        })
+    };
+    catalog.foreign_keys.iter().filter_map(lock).collect()
 }
 
 /// The statement that writes a row back as it is.
