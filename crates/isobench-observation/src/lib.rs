@@ -62,7 +62,7 @@ use statement::{
     sets_savepoint,
 };
 pub use statement::{Fix, LockWithin, Rewritten, is_plain, is_reserved, name_in_sql};
-pub use templates::{FirstLock, Ignored, TemplateStatement, Templates, templates};
+pub use templates::{FirstLock, Ignored, Rows, TemplateStatement, Templates, templates, templates_with};
 use tokens::Text;
 
 /// What can be observed of scripts, which were changed to show it.
