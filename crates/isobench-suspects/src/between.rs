@@ -119,9 +119,12 @@ impl<'a> History<'a> {
         for (own, write) in &changes {
             for (step, read) in reads.iter().filter(|(_, read)| read.table == write.table) {
                 let key = (first, second, write.table.clone());
-                let Some((kind, columns)) =
-                    self.carries([first, second], (*step, *read, &seen[..]), (*own, *write, written))
-                else {
+                let Some((kind, columns)) = self.carries(
+                    [first, second],
+                    programs,
+                    (*step, *read, &seen[..]),
+                    (*own, *write, written),
+                ) else {
                     continue;
                 };
                 // Reading again before the write is seen by its own transaction.
@@ -167,6 +170,7 @@ impl<'a> History<'a> {
     fn carries(
         &self,
         templates: [usize; 2],
+        programs: &Programs,
         (step, read, seen): (usize, &Operation, &[Run]),
         (own, write, written): (usize, &Operation, &[Run]),
     ) -> Option<(Kind, BTreeSet<String>)> {
@@ -174,11 +178,12 @@ impl<'a> History<'a> {
         if is_write(&verb(templates[0], step)) {
             return None;
         }
-        // Its own transaction reads the row again: then that read decides.
-        let again = self.templates[templates[1]].statements[..own].iter().any(|other| {
-            !is_write(&other.normal.verb())
-                && other.normal.key == self.templates[templates[0]].statements[step].normal.key
+        // Its own transaction reads the table again: then that read decides.
+        let reads_again = self.operations(templates[1], programs, |one| {
+            one.table == read.table && meet(&one.reads, &read.reads) && !writes(one)
         });
+        let again =
+            reads_again.iter().any(|(other, _)| *other < own && !is_write(&verb(templates[1], *other)));
         if again {
             return None;
         }
@@ -186,13 +191,15 @@ impl<'a> History<'a> {
         let of_write = || written.iter().filter(|run| run.step == own);
         match write.kind {
             Does::Insert => {
-                // The unique key that is looked for keeps a second row out.
-                let guarded = read.kind == Does::Read && !write.key.is_empty();
                 let none = of_read().any(|run| run.rows == Some(0) || counted_none(run));
-                let same = of_read().any(|run| {
-                    run.compared.iter().any(|pair| of_write().any(|own| own.assigned.contains(pair)))
-                });
-                (!guarded && none && same).then(|| (Kind::Duplicate, BTreeSet::new()))
+                let same = |run: &Run| -> BTreeSet<String> {
+                    let again = |pair: &&(String, String)| of_write().any(|own| own.assigned.contains(pair));
+                    run.compared.iter().filter(again).map(|(column, _)| column.clone()).collect()
+                };
+                let same: BTreeSet<String> = of_read().flat_map(same).collect();
+                // The unique key that is looked for keeps a second row out.
+                let guarded = programs.are_unique(&write.table, &same);
+                (!guarded && none && !same.is_empty()).then(|| (Kind::Duplicate, BTreeSet::new()))
             }
             Does::Update => {
                 if !meet(&read.reads, &write.writes) {

@@ -6,6 +6,7 @@ use isobench_isolation::Level;
 use isobench_robustness::{Columns, Kind as Does, Objection, Operation, Place, Program, Struck, objections};
 
 use crate::programs::Programs;
+use crate::script::{Assume, root};
 use crate::suspect::{Kind, Suspect};
 use crate::template::{Template, is_write};
 use crate::touched::{Touched, meet, touched, writes};
@@ -141,6 +142,10 @@ impl<'a> Judge<'a> {
         if self.is_guarded(split, steps[0], read, overwrites) {
             return None;
         }
+        let inserts = |one: &Operation| one.kind == Does::Insert && one.table == read.table;
+        if inserts(back) && inserts(overwrites) && self.is_refused(split, steps, &read.table) {
+            return None;
+        }
         let kind = kind(read, back, by);
         let columns = match (&read.reads, &overwrites.writes) {
             _ if overwrites.kind != Does::Update => BTreeSet::new(),
@@ -160,6 +165,22 @@ impl<'a> Judge<'a> {
             within_steps,
             needed: None,
         })
+    }
+
+    /// True if a unique index keeps a second row out of those that were looked for: who inserts it fails.
+    fn is_refused(&self, split: usize, [looks, inserts]: [usize; 2], table: &str) -> bool {
+        let template = &self.templates[split];
+        let values = |step: usize| {
+            let own = &template.statements[step];
+            (own.first_value..own.first_value + own.values).filter(|place| template.values[*place].times > 0)
+        };
+        let root = |place: usize| root(template, place, Assume::Recorded);
+        let column = |place: usize| template.values[place].column.clone();
+        let same = values(looks).filter(|place| template.values[*place].compared).filter_map(|place| {
+            let again = |other: &usize| column(*other) == column(place) && root(*other) == root(place);
+            values(inserts).any(|other| again(&other)).then(|| column(place)).flatten()
+        });
+        self.programs.are_unique(table, &same.collect())
     }
 
     /// True if the first transaction notices, or prevents, that what it read is changed: by its locks, or because

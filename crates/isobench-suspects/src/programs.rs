@@ -1,6 +1,6 @@
 //! Templates as programs of operations on rows.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use isobench_observation::{Catalog, Rows, Templates, templates_with};
 use isobench_robustness::Program;
@@ -19,6 +19,8 @@ pub struct Programs {
     names: HashMap<String, usize>,
     /// For each template why it isn't analysed.
     unknown: Vec<Option<String>>,
+    /// The columns of the unique indexes of each table that have all of its rows.
+    unique: BTreeMap<String, Vec<BTreeSet<String>>>,
 }
 
 /// The scripts of all templates, of which the server has to say how it reads them.
@@ -82,7 +84,12 @@ impl Programs {
             }
         }
         let unknown = unknown(&written, &templates, &places);
-        Programs { written, templates, places, names, unknown }
+        let unique = catalog.relations.iter().map(|relation| {
+            let whole = relation.uniqueness.iter().filter(|one| !one.partial && !one.columns.is_empty());
+            (relation.qualified(), whole.map(|one| one.columns.clone()).collect())
+        });
+        let unique = unique.collect();
+        Programs { written, templates, places, names, unknown, unique }
     }
 
     /// Why a template isn't analysed.
@@ -97,6 +104,11 @@ impl Programs {
 
     pub(crate) fn step(&self, at: &str) -> Option<usize> {
         self.names.get(at).copied()
+    }
+
+    /// True if these columns of a table have all columns of a unique index.
+    pub(crate) fn are_unique(&self, table: &str, columns: &BTreeSet<String>) -> bool {
+        self.unique.get(table).is_some_and(|all| all.iter().any(|own| own.is_subset(columns)))
     }
 
     /// The script of a template, to be shown.

@@ -156,7 +156,7 @@ const CASES: [(&str, &[&[&str]], &str); 16] = [
             "INSERT INTO member (name) VALUES ('m{i}')",
             "COMMIT",
         ]],
-        "1 proved",
+        "1 not-proved",
     ),
     (
         "write skew at repeatable read",
