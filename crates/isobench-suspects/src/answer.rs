@@ -10,7 +10,7 @@ use crate::judged::Judged;
 use crate::script;
 use crate::suspect::{Kind, State, Suspect};
 use crate::template::Template;
-use crate::words::{deeds, reason, short, title};
+use crate::words::{deeds, reason, short, title, verb};
 
 /// The form of the document.
 pub const FORMAT: &str = "isobench/suspects";
@@ -290,7 +290,7 @@ fn between(templates: &[Template], carried: &[Carried]) -> Vec<Between> {
             continue;
         }
         let [first, second] = one.templates.map(|number| &templates[number]);
-        let verb = second.statements[one.steps[1]].normal.verb();
+        let verb = verb(&second.statements[one.steps[1]].normal);
         let title = match one.kind {
             Kind::Duplicate => format!("insert {table} after looking for it"),
             _ => format!("{verb} {table} after reading it"),

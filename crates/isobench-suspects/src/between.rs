@@ -221,10 +221,13 @@ impl<'a> History<'a> {
                 if lost.is_empty() && !columns.is_empty() {
                     return None;
                 }
+                // The same row: the columns of a key are compared with what the read knew of them.
                 let same = of_write().any(|own| {
-                    own.compared
-                        .iter()
-                        .any(|pair| of_read().any(|run| run.compared.contains(pair) || returned(run, pair)))
+                    let known = |pair: &&(String, String)| {
+                        of_read().any(|run| run.compared.contains(pair) || returned(run, pair))
+                    };
+                    let columns = own.compared.iter().filter(known).map(|(column, _)| column.clone());
+                    programs.are_unique(&write.table, &columns.collect())
                 });
                 // A version that was read, and that every change raises.
                 let guarded = of_write().all(|own| {

@@ -35,6 +35,17 @@ pub(crate) fn deed(normal: &Normal) -> Option<String> {
     table.map(|table| format!("{verb} {table}"))
 }
 
+/// What a statement does with rows, by its words: `WITH …` may update.
+pub(crate) fn verb(normal: &Normal) -> String {
+    let first = normal.verb();
+    if is_write(&first) {
+        return first;
+    }
+    let words = normal.key.split([' ', '(']).map(str::to_ascii_lowercase);
+    let mut writes = words.filter(|word| ["insert", "update", "delete", "merge"].contains(&word.as_str()));
+    writes.next().unwrap_or_else(|| "write".to_owned())
+}
+
 /// The table that a statement writes, or the first one that it reads.
 fn table(normal: &Normal) -> Option<String> {
     let words: Vec<&str> =
@@ -55,9 +66,7 @@ fn table(normal: &Normal) -> Option<String> {
 /// A suspect's title: what it does, and after what.
 pub(crate) fn title(suspect: &Suspect, templates: &[Template]) -> String {
     let (read, back) = (short(&suspect.read_table), short(&suspect.back_table));
-    let step = &templates[suspect.split].statements[suspect.steps[1]];
-    let verb = step.normal.verb();
-    let verb = if is_write(&verb) { verb } else { "write".to_owned() };
+    let verb = verb(&templates[suspect.split].statements[suspect.steps[1]].normal);
     match suspect.kind {
         Kind::LostUpdate => format!("{verb} {back} after reading it"),
         Kind::Duplicate => format!("insert {back} after looking for it"),

@@ -64,7 +64,7 @@ pub(super) fn suspects(options: &RaceOptions, capture: &Path) -> Outcome {
     }
     let database = options.copy_from.as_deref().map(quoted);
     let screen =
-        Screen { width: output::width().min(100), database: database.as_deref(), details: options.details };
+        Screen { width: output::width().min(80), database: database.as_deref(), details: options.details };
     output::print(&render(&answer, screen))?;
     if stopped() {
         return Err(Failure::Incomplete("interrupted; not all pairs were looked at".to_owned()));
