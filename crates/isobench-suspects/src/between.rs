@@ -75,17 +75,16 @@ impl<'a> History<'a> {
         let mut sessions: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
         let mut found = Vec::new();
         for (number, one) in self.recorded.transactions.iter().enumerate() {
-            match &one.request {
-                Some(request) => traced.entry(request).or_default().push(number),
-                None => {
-                    let own = sessions.entry(one.session).or_default();
-                    let before = own.last().map(|last: &usize| end(&self.recorded.transactions[*last]));
-                    if before.is_some_and(|before| one.at.saturating_sub(before) > LONGEST_PAUSE) {
-                        found.push(std::mem::take(own));
-                    }
-                    own.push(number);
-                }
+            if let Some(request) = &one.request {
+                traced.entry(request).or_default().push(number);
+                continue;
             }
+            let own = sessions.entry(one.session).or_default();
+            let before = own.last().map(|last: &usize| end(&self.recorded.transactions[*last]));
+            if before.is_some_and(|before| one.at.saturating_sub(before) > LONGEST_PAUSE) {
+                found.push(std::mem::take(own));
+            }
+            own.push(number);
         }
         found.extend(traced.into_values().chain(sessions.into_values()));
         found.retain(|request| request.len() > 1);
@@ -109,9 +108,9 @@ impl<'a> History<'a> {
         found: &mut BTreeMap<(usize, usize, String), Carried>,
     ) {
         let (Some(first), Some(second)) = (self.numbers[earlier], self.numbers[later]) else { return };
-        let reads = self
-            .operations(first, programs, |one| !writes(one) && matches!(one.kind, Does::Read | Does::Search));
-        let changes = self.operations(second, programs, writes);
+        let reads =
+            operations(first, programs, |one| !writes(one) && matches!(one.kind, Does::Read | Does::Search));
+        let changes = operations(second, programs, writes);
         if !reads.iter().any(|(_, read)| changes.iter().any(|(_, write)| read.table == write.table)) {
             return;
         }
@@ -127,7 +126,6 @@ impl<'a> History<'a> {
                 ) else {
                     continue;
                 };
-                // Reading again before the write is seen by its own transaction.
                 let transaction = &self.recorded.transactions[later];
                 let entry = found.entry(key).or_insert_with(|| Carried {
                     kind,
@@ -146,26 +144,6 @@ impl<'a> History<'a> {
         }
     }
 
-    /// The operations of a template, with their statements.
-    fn operations<'p>(
-        &self,
-        template: usize,
-        programs: &'p Programs,
-        wanted: impl Fn(&Operation) -> bool,
-    ) -> Vec<(usize, &'p Operation)> {
-        let branches = programs.program(template).into_iter().flat_map(|program| &program.branches);
-        let all = branches.flat_map(|branch| &branch.operations).filter(|one| wanted(one));
-        let mut found: Vec<(usize, &Operation)> = Vec::new();
-        for one in all {
-            if let Some(step) = programs.step(&one.at)
-                && !found.iter().any(|(_, known)| *known == one)
-            {
-                found.push((step, one));
-            }
-        }
-        found
-    }
-
     /// What a write depends on that a read of an earlier transaction saw, if it is of the same row.
     fn carries(
         &self,
@@ -179,7 +157,7 @@ impl<'a> History<'a> {
             return None;
         }
         // Its own transaction reads the table again: then that read decides.
-        let reads_again = self.operations(templates[1], programs, |one| {
+        let reads_again = operations(templates[1], programs, |one| {
             one.table == read.table && meet(&one.reads, &read.reads) && !writes(one)
         });
         let again =
@@ -240,6 +218,25 @@ impl<'a> History<'a> {
             _ => None,
         }
     }
+}
+
+/// The operations of a template, with their statements.
+fn operations<'p>(
+    template: usize,
+    programs: &'p Programs,
+    wanted: impl Fn(&Operation) -> bool,
+) -> Vec<(usize, &'p Operation)> {
+    let branches = programs.program(template).into_iter().flat_map(|program| &program.branches);
+    let all = branches.flat_map(|branch| &branch.operations).filter(|one| wanted(one));
+    let mut found: Vec<(usize, &Operation)> = Vec::new();
+    for one in all {
+        if let Some(step) = programs.step(&one.at)
+            && !found.iter().any(|(_, known)| *known == one)
+        {
+            found.push((step, one));
+        }
+    }
+    found
 }
 
 /// True if a result has this value in its column of this name.

@@ -81,10 +81,12 @@ impl<'a> Judge<'a> {
             return if held { Found::Held } else { Found::Nothing };
         }
         let lowest = own.into_iter().min().unwrap_or(Level::ReadCommitted);
-        let enough = |level: &Level| self.suspects([one, other], [*level; 2]).is_empty();
-        let needed = LEVELS.into_iter().filter(|level| *level > lowest).find(enough);
+        let higher = LEVELS.into_iter().filter(|level| *level > lowest);
+        let higher: Vec<(Level, Vec<Suspect>)> =
+            higher.map(|level| (level, self.suspects([one, other], [level; 2]))).collect();
         for suspect in &mut suspects {
-            suspect.needed = needed;
+            let gone = |(_, all): &&(Level, Vec<Suspect>)| !all.iter().any(|known| alike(known, suspect));
+            suspect.needed = higher.iter().find(gone).map(|(level, _)| *level);
         }
         // Who loses updates reads stale data as well.
         if let Some(gravest) = suspects.iter().map(|suspect| suspect.kind).min()

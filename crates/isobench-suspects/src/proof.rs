@@ -48,21 +48,24 @@ pub(crate) fn states(
         return states;
     }
     for component in components(templates, &programs[1]) {
-        if stopped() {
-            component.iter().for_each(|member| not_proved(&mut states, *member, "it was interrupted"));
+        let why = if stopped() {
+            "it was interrupted".to_owned()
+        } else if component.iter().any(|member| states[*member] == State::Suspect) {
             continue;
-        }
-        if component.iter().any(|member| states[*member] == State::Suspect) {
-            continue;
-        }
-        match safe(&component, templates, &programs[1]) {
-            Ok(true) => component.iter().for_each(|member| states[*member] = State::Proved),
-            Ok(false) => {
-                component.iter().for_each(|member| {
-                    not_proved(&mut states, *member, "theory names schedules that it can't exclude")
-                });
+        } else {
+            match safe(&component, templates, &programs[1]) {
+                Ok(true) => {
+                    for member in &component {
+                        states[*member] = State::Proved;
+                    }
+                    continue;
+                }
+                Ok(false) => "theory names schedules that it can't exclude".to_owned(),
+                Err(why) => why,
             }
-            Err(why) => component.iter().for_each(|member| not_proved(&mut states, *member, &why)),
+        };
+        for member in &component {
+            not_proved(&mut states, *member, &why);
         }
     }
     states

@@ -291,11 +291,7 @@ impl<'a> Scan<'a> {
                 let before = self.before(1).and_then(|before| before.name()).unwrap_or_default();
                 self.open.push(Open { before, ..Open::default() });
             }
-            ")" | "]" if token.kind == Kind::Other => {
-                if self.open.len() > 1 {
-                    self.open.pop();
-                }
-            }
+            ")" | "]" if token.kind == Kind::Other && self.open.len() > 1 => drop(self.open.pop()),
             "," => {
                 if let Some(open) = self.open.last_mut() {
                     open.place += 1;
@@ -386,6 +382,7 @@ impl<'a> Scan<'a> {
         self.of(Some(known), Source::Literal(text), cast)
     }
 
+    #[expect(clippy::option_option, reason = "not recorded, NULL, or a value")]
     fn of(&self, known: Option<Option<Datum>>, source: Source, cast: Option<String>) -> Value {
         let compared = self.open.iter().any(|open| ["where", "on", "having"].contains(&open.clause.as_str()));
         Value { known, source, cast, column: self.column(), compared }

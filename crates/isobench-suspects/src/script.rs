@@ -185,8 +185,8 @@ fn only_table(normal: &Normal) -> Option<String> {
         words.iter().filter(|own| own.trim_start_matches('(').eq_ignore_ascii_case(word)).count()
     };
     let several = count("JOIN") + count("USING") > 0 || count("SELECT") > 1 || count("FROM") > 1;
-    let begins = |word: &&str| ["FROM", "UPDATE", "INTO"].iter().any(|own| own.eq_ignore_ascii_case(word));
-    let at = words.iter().position(|word| begins(&word))?;
+    let begins = |word: &str| ["FROM", "UPDATE", "INTO"].iter().any(|own| own.eq_ignore_ascii_case(word));
+    let at = words.iter().position(|word| begins(word))?;
     let named = words.get(at + 1).filter(|word| !word.ends_with(',') && !word.starts_with('('))?;
     // `UPDATE t SET … FROM u` has two.
     let updates = words[0].eq_ignore_ascii_case("UPDATE") && count("FROM") > 0;

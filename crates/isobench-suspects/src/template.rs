@@ -62,6 +62,7 @@ pub struct Step {
 
 /// What is known of a value in all transactions of a template.
 #[derive(Debug, Clone, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub struct Known {
     /// The different values that were seen, as texts, up to some; `None` is NULL.
     pub seen: BTreeSet<Option<String>>,
@@ -289,15 +290,22 @@ fn template(number: usize, group: &Group<'_>, default: Level) -> Template {
     }
 }
 
+/// The values of a transaction: absent, NULL, or a text.
+#[expect(clippy::option_option, reason = "not there, NULL, or a value")]
+type Values = Vec<Option<Option<String>>>;
+
+/// The results of a transaction's statements that returned one row, by column.
+type Results = Vec<BTreeMap<String, String>>;
+
 /// A template in the making.
 struct Made {
     steps: Vec<Step>,
     loops: Vec<Range<usize>>,
     values: Vec<Known>,
     /// The values of each transaction: absent, NULL, or a text.
-    rows: Vec<Vec<Option<Option<String>>>>,
+    rows: Vec<Values>,
     /// For each transaction the results of its statements that returned one row, by column.
-    results: Vec<Vec<BTreeMap<String, String>>>,
+    results: Vec<Results>,
 }
 
 impl Made {
@@ -394,14 +402,11 @@ impl Made {
         let name = known.column.as_ref().filter(|_| known.compared)?;
         let own = self.steps.iter().rposition(|step| step.first_value <= value)?;
         (0..own).rev().find(|step| {
-            let same =
-                |(row, results): (&Vec<Option<Option<String>>>, &Vec<BTreeMap<String, String>>)| match &row
-                    [value]
-                {
-                    None => true,
-                    Some(Some(text)) => results.get(*step).and_then(|one| one.get(name)) == Some(text),
-                    Some(None) => false,
-                };
+            let same = |(row, results): (&Values, &Results)| match &row[value] {
+                None => true,
+                Some(Some(text)) => results.get(*step).and_then(|one| one.get(name)) == Some(text),
+                Some(None) => false,
+            };
             self.rows.iter().zip(&self.results).all(same)
         })
     }
@@ -424,6 +429,7 @@ impl Made {
 
 impl Known {
     /// Notes a value, and returns it as text.
+    #[expect(clippy::option_option, reason = "not recorded, NULL, or a value")]
     fn see(&mut self, value: &Value) -> Option<Option<String>> {
         let first = self.times == 0;
         self.times += 1;
