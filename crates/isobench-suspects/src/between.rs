@@ -221,11 +221,11 @@ impl<'a> History<'a> {
 }
 
 /// The operations of a template, with their statements.
-fn operations<'p>(
+fn operations(
     template: usize,
-    programs: &'p Programs,
+    programs: &Programs,
     wanted: impl Fn(&Operation) -> bool,
-) -> Vec<(usize, &'p Operation)> {
+) -> Vec<(usize, &Operation)> {
     let branches = programs.program(template).into_iter().flat_map(|program| &program.branches);
     let all = branches.flat_map(|branch| &branch.operations).filter(|one| wanted(one));
     let mut found: Vec<(usize, &Operation)> = Vec::new();

@@ -291,7 +291,6 @@ fn template(number: usize, group: &Group<'_>, default: Level) -> Template {
 }
 
 /// The values of a transaction: absent, NULL, or a text.
-#[expect(clippy::option_option, reason = "not there, NULL, or a value")]
 type Values = Vec<Option<Option<String>>>;
 
 /// The results of a transaction's statements that returned one row, by column.
