@@ -127,6 +127,11 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
+    /// The number of the line of the last record, from 1; the header's is the first.
+    pub fn line(&self) -> u64 {
+        self.line
+    }
+
     /// A text, by a number that a record has.
     ///
     /// # Panics

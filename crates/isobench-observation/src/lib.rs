@@ -62,7 +62,9 @@ use statement::{
     sets_savepoint,
 };
 pub use statement::{Fix, LockWithin, PartialKey, Rewritten, is_plain, is_reserved, name_in_sql};
-pub use templates::{FirstLock, FirstLockKind, Ignored, TemplateStatement, Templates, templates};
+pub use templates::{
+    FirstLock, FirstLockKind, Ignored, Rows, TemplateStatement, Templates, templates, templates_with,
+};
 use tokens::Text;
 
 /// What can be observed of scripts, which were changed to show it.

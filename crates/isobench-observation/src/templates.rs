@@ -114,15 +114,30 @@ pub struct TemplateStatement {
     pub partial_keys: BTreeSet<PartialKey>,
 }
 
+/// What is known of the rows that statements look for, by the statements' names.
+#[derive(Debug, Clone, Default)]
+pub struct Rows {
+    /// Those that may find no row although no script inserts or deletes any.
+    pub absent: BTreeSet<String>,
+    /// Those that certainly find the rows that they lock or change.
+    pub found: BTreeSet<String>,
+}
+
 /// Makes programs of scripts as their author wrote them. `absent` has the names of statements that may
 /// find no row although no script inserts or deletes any.
-#[expect(clippy::too_many_lines, reason = "one walk over all statements")]
 pub fn templates(
     scripts: &[Script],
     symbols: &Symbols,
     catalog: &Catalog,
     absent: &BTreeSet<String>,
 ) -> Templates {
+    let rows = Rows { absent: absent.clone(), found: BTreeSet::new() };
+    templates_with(scripts, symbols, catalog, &rows)
+}
+
+/// Does the same, with what is known of rows.
+#[expect(clippy::too_many_lines, reason = "one walk over all statements")]
+pub fn templates_with(scripts: &[Script], symbols: &Symbols, catalog: &Catalog, rows: &Rows) -> Templates {
     let flows = Flows::of(scripts, symbols, catalog);
     let mut found = Templates { carried: flows.carried(), ..Templates::default() };
     let mut read: Vec<Vec<Vec<Read>>> = Vec::new();
@@ -259,7 +274,7 @@ pub fn templates(
             versions: &versions,
             variables: &variables,
             used: &used,
-            absent,
+            rows,
             skipped: repeated.into_keys().collect(),
         };
         let program = walk.program(&mut found.stands_for).unwrap_or_else(|| {

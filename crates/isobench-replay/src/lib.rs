@@ -36,5 +36,6 @@ mod values;
 pub use dump::{DumpError, placeable};
 pub use folder::{Expected, ExpectedScript, Folder, Instance, Options, Tables, Unmade};
 pub use past::Past;
-pub use sessions::{End, Executed, Recorded, Transaction, read};
+pub use sessions::{Beyond, End, Executed, Recorded, Transaction, read};
+pub use statement::{Clause, Normal, Place, Role};
 pub use template::{Scope, Template, Templates};

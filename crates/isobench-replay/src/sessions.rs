@@ -1,14 +1,14 @@
 //! Sessions split into transactions, each with its level and its end.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::BufRead;
 use std::rc::Rc;
 
-use isobench_capture::{Answer, Column, Header, Opened, ReadError, Reader, Record, Source, Statement};
+use isobench_capture::{Answer, Column, Datum, Header, Opened, ReadError, Reader, Record, Source, Statement};
 use isobench_isolation::Level;
 
-use crate::statement::{Normal, Role};
-use isobench_script::lexer::{Kind, statements, words};
+use crate::statement::{Normal, Role, asks_session_only};
+use isobench_script::lexer::{Kind, Token, statements, words};
 
 /// A statement of the workload, executed.
 #[derive(Debug, Clone)]
@@ -25,6 +25,25 @@ pub struct Executed {
     pub at: u64,
     /// From then to the end of its answer, in microseconds.
     pub took: u64,
+    /// The line of the capture that has it.
+    pub line: u64,
+    /// Its text, as sent.
+    pub sent: Rc<str>,
+    /// The values of its parameters.
+    pub parameters: Rc<[Option<Datum>]>,
+}
+
+/// A statement that may touch rows, and that no script has: `COPY`, `DO`, `TRUNCATE`, `DECLARE`.
+#[derive(Debug, Clone)]
+pub struct Beyond {
+    /// How many statements of its transaction come before it.
+    pub after: usize,
+    /// Its text, as sent.
+    pub sent: Rc<str>,
+    /// The values of its parameters.
+    pub parameters: Rc<[Option<Datum>]>,
+    /// The line of the capture that has it.
+    pub line: u64,
 }
 
 /// How a transaction ended.
@@ -63,6 +82,10 @@ pub struct Transaction {
     pub end: End,
     /// The trace that it belongs to, if its statements name one (`traceparent`).
     pub request: Option<String>,
+    /// The route of that request, if its statements name one (`route`, or `controller` and `action`).
+    pub route: Option<String>,
+    /// Statements that may touch rows, and that no script has.
+    pub beyond: Vec<Beyond>,
 }
 
 /// What a capture holds.
@@ -72,6 +95,12 @@ pub struct Recorded {
     pub header: Header,
     /// The transactions with statements of the workload, in the order in which they began.
     pub transactions: Vec<Transaction>,
+    /// Transactions without statements of the workload, but with others that may touch rows.
+    pub beyond: Vec<Transaction>,
+    /// How sessions began, in order.
+    pub opened: Vec<Opened>,
+    /// The search paths that statements set.
+    pub search_paths: BTreeSet<String>,
     /// Statements that change the schema, in order, as sent, if they succeeded.
     pub schema: Vec<String>,
     /// The number of statements that are no part of the workload, by what they are.
@@ -103,6 +132,9 @@ pub fn read(input: impl BufRead) -> Result<Recorded, ReadError> {
     let mut recorded = Recorded {
         header: reader.header().clone(),
         transactions: Vec::new(),
+        beyond: Vec::new(),
+        opened: Vec::new(),
+        search_paths: BTreeSet::new(),
         schema: Vec::new(),
         left_out: BTreeMap::new(),
         statements: 0,
@@ -117,6 +149,7 @@ pub fn read(input: impl BufRead) -> Result<Recorded, ReadError> {
                 recorded.server_version = opened.server_version.clone().or(recorded.server_version.take());
                 let default = at_start(&opened);
                 sessions.insert(opened.session, Session { default, ..Session::default() });
+                recorded.opened.push(opened);
             }
             Record::Closed(closed) => {
                 if let Some(session) = sessions.get_mut(&closed.session) {
@@ -129,7 +162,7 @@ pub fn read(input: impl BufRead) -> Result<Recorded, ReadError> {
                 let columns = |answer: &Answer| -> Rc<[Column]> {
                     answer.columns.map_or(Rc::from([]), |number| reader.columns(number).into())
                 };
-                recorded.take(session, &statement, &text, &columns);
+                recorded.take(session, Sent { statement: &statement, line: reader.line() }, &text, &columns);
             }
             Record::Unseen(unseen) => recorded.unseen.push(unseen.what),
             Record::Ended(end) => recorded.unseen.extend(end.why),
@@ -185,10 +218,11 @@ impl Recorded {
     fn take(
         &mut self,
         session: &mut Session,
-        statement: &Statement,
+        sent: Sent<'_>,
         text: &str,
         columns: &dyn Fn(&Answer) -> Rc<[Column]>,
     ) {
+        let Sent { statement, line } = sent;
         // The rest of a result that was fetched in pieces.
         let parts = if statement.continued { Vec::new() } else { statements(text) };
         let several = parts.len() > 1;
@@ -204,7 +238,7 @@ impl Recorded {
                 self.leave_out("not executed, after an error");
                 continue;
             }
-            let part = Part { text: part, answer: answer.cloned().unwrap_or_default(), statement };
+            let part = Part { text: part, answer: answer.cloned().unwrap_or_default(), statement, line };
             let columns = columns(&part.answer);
             self.part(session, part, columns, several || in_transaction);
         }
@@ -217,6 +251,9 @@ impl Recorded {
         let role = Role::of(part.text);
         let failed = part.answer.error.as_ref().map(|error| error.code.clone());
         let level = level_in(part.text);
+        if failed.is_none() {
+            self.note_beyond(session, &role, &part, implicit);
+        }
         match &role {
             Role::Begin => {
                 if session.open.as_ref().is_none_or(|open| !open.block) {
@@ -278,6 +315,7 @@ impl Recorded {
                     (*words).clone_into(&mut normal.key);
                 }
                 open.request = open.request.take().or_else(|| trace(part.statement.comment.as_deref()));
+                open.route = open.route.take().or_else(|| route(part.statement.comment.as_deref()));
                 open.until = part.statement.at;
                 open.statements.push(Executed {
                     role,
@@ -286,12 +324,60 @@ impl Recorded {
                     columns,
                     at: part.statement.at,
                     took: part.statement.took,
+                    line: part.line,
+                    sent: part.text.into(),
+                    parameters: part.statement.parameters.clone().into(),
                 });
                 session.implicit |= implicit && !open.block;
                 if !open.block && !implicit && !session.implicit {
                     self.finish(session, &End::Committed);
                 }
             }
+        }
+    }
+
+    /// Notes a statement that is no part of scripts, if it may touch rows or changes what names mean.
+    fn note_beyond(&mut self, session: &mut Session, role: &Role, part: &Part<'_>, implicit: bool) {
+        let tokens = words(part.text);
+        let first = |names: &[&str]| tokens.first().is_some_and(|token| token.is_any(names));
+        if *role == Role::Setting
+            && tokens.iter().any(|token| token.text.contains("search_path"))
+            && !first(&["SHOW"])
+        {
+            self.search_paths.insert(part.text.to_owned());
+        }
+        let touches = match role {
+            Role::Schema => first(&["TRUNCATE"]),
+            Role::Setting => first(&["SELECT"]) && !asks_session_only(&tokens),
+            Role::Catalog => !reads_catalogs_only(&tokens),
+            Role::Other(_) => {
+                let executes = first(&["EXPLAIN"]) && tokens.iter().any(|token| token.is("ANALYZE"));
+                executes || !first(&HARMLESS)
+            }
+            _ => false,
+        };
+        if !touches {
+            return;
+        }
+        let mut own = None;
+        let open = match &mut session.open {
+            Some(open) => open,
+            None => own.insert(part.begins(false, session.default)),
+        };
+        open.beyond.push(Beyond {
+            after: open.statements.len(),
+            sent: part.text.into(),
+            parameters: part.statement.parameters.clone().into(),
+            line: part.line,
+        });
+        match own {
+            // Further statements of its message, or before its Sync, are in the same transaction.
+            Some(own) if implicit && !matches!(role, Role::Setting | Role::Catalog) => {
+                session.open = Some(own);
+                session.implicit = true;
+            }
+            Some(own) => self.beyond.push(own),
+            None => {}
         }
     }
 
@@ -310,6 +396,8 @@ impl Recorded {
         open.block |= open.statements.len() > 1;
         if open.statements.iter().any(|executed| executed.role == Role::Work) {
             self.transactions.push(open);
+        } else if !open.beyond.is_empty() {
+            self.beyond.push(open);
         }
     }
 }
@@ -319,6 +407,14 @@ struct Part<'a> {
     text: &'a str,
     answer: Answer,
     statement: &'a Statement,
+    line: u64,
+}
+
+/// A record of statements, with its line.
+#[derive(Clone, Copy)]
+struct Sent<'a> {
+    statement: &'a Statement,
+    line: u64,
 }
 
 impl Part<'_> {
@@ -334,6 +430,8 @@ impl Part<'_> {
             statements: Vec::new(),
             end: End::Open,
             request: trace(self.statement.comment.as_deref()),
+            route: route(self.statement.comment.as_deref()),
+            beyond: Vec::new(),
         }
     }
 }
@@ -360,6 +458,63 @@ impl Transaction {
     pub fn conflicted(&self) -> bool {
         matches!(&self.end, End::Failed(code) if code == "40001" || code == "40P01")
     }
+}
+
+/// First words of statements that touch no rows of tables themselves, and leave what names mean.
+const HARMLESS: [&str; 12] = [
+    "LISTEN",
+    "UNLISTEN",
+    "NOTIFY",
+    "CLOSE",
+    "EXPLAIN",
+    "CHECKPOINT",
+    "LOAD",
+    "FETCH",
+    "MOVE",
+    "PREPARE",
+    "COMMIT",
+    "ROLLBACK",
+];
+
+/// True for a query of which all tables are the server's own.
+fn reads_catalogs_only(tokens: &[Token<'_>]) -> bool {
+    const ENDS: [&str; 8] = ["WHERE", "ON", "GROUP", "ORDER", "UNION", "LIMIT", "SELECT", "HAVING"];
+    let own = |name: &str| name.starts_with("pg_") || name == "information_schema";
+    let mut in_from = false;
+    let mut of_tables = true;
+    for pair in tokens.windows(2) {
+        in_from = (in_from || pair[0].is_any(&["FROM", "JOIN"])) && !pair[0].is_any(&ENDS);
+        let begins = in_from && pair[0].is_any(&["FROM", "JOIN", ","]);
+        let named = pair[1].name().filter(|_| begins && !pair[1].is_any(&["LATERAL", "SELECT", "ONLY"]));
+        of_tables &= named.is_none_or(|name| own(&name));
+    }
+    let reads = tokens.first().is_some_and(|first| first.is_any(&["SELECT", "WITH"]));
+    of_tables && reads && !tokens.iter().any(|token| token.is_any(&["INSERT", "UPDATE", "DELETE", "MERGE"]))
+}
+
+/// The route in a comment of `sqlcommenter`, decoded as far as it is ASCII.
+fn route(comment: Option<&str>) -> Option<String> {
+    let value = |name: &str| {
+        let (_, after) = comment?.split_once(&format!("{name}="))?;
+        let text = after.strip_prefix('\'')?.split('\'').next()?;
+        Some(decoded(text))
+    };
+    value("route").or_else(|| Some(format!("{}#{}", value("controller")?, value("action")?)))
+}
+
+/// A text with `%2F` as `/`.
+fn decoded(text: &str) -> String {
+    let mut parts = text.split('%');
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let code =
+            part.get(..2).and_then(|code| u8::from_str_radix(code, 16).ok()).filter(u8::is_ascii_graphic);
+        match code {
+            Some(code) => out.extend([char::from(code).to_string().as_str(), &part[2..]]),
+            None => out.extend(["%", part]),
+        }
+    }
+    out
 }
 
 /// The number of the trace in a comment of `sqlcommenter` (`traceparent='00-TRACE-SPAN-01'`).

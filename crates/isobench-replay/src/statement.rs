@@ -100,6 +100,14 @@ impl Role {
     }
 }
 
+/// True for a statement that calls nothing but functions about the session.
+pub fn asks_session_only(tokens: &[Token<'_>]) -> bool {
+    tokens.windows(2).all(|pair| {
+        let called = pair[1].is("(") && matches!(pair[0].kind, Kind::Word | Kind::Name);
+        !called || pair[0].is_any(&SESSION) || pair[0].is_any(&["SELECT", "AS", "coalesce", "nullif", "trim"])
+    })
+}
+
 /// What a value is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clause {

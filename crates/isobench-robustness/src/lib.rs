@@ -68,4 +68,4 @@ pub use objection::{Dependency, Equal, How, Objection, Place, Role};
 pub use predicted::Predicted;
 pub use promotion::{Change, Promoted, Promoting, Promotion, promote, promoted, subsets};
 pub use struck::{Strike, Struck};
-pub use symbolic::decide;
+pub use symbolic::{decide, objections};

@@ -30,6 +30,18 @@ pub fn decide(programs: &[Program], levels: &[Level], struck: &Struck) -> Option
     Analysis::of(programs, struck).objection(levels).cloned()
 }
 
+/// Split schedules of any transactions of these programs at these levels, but for what was struck: for each three
+/// programs that can meet so one of the fewest transactions. None if there are none at all.
+///
+/// # Panics
+/// If there aren't as many levels as programs.
+pub fn objections(programs: &[Program], levels: &[Level], struck: &Struck) -> Vec<Objection> {
+    assert_eq!(programs.len(), levels.len(), "a level for each program");
+    let analysis = Analysis::of(programs, struck);
+    let possible = analysis.clauses.into_iter().filter(|(clause, _)| clause.holds(levels));
+    possible.map(|(_, objection)| objection).collect()
+}
+
 /// What of split schedules depends on levels: they exist if T1's program runs at certain levels, and
 /// not all that have to are serializable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

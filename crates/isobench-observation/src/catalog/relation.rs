@@ -356,7 +356,7 @@ impl Relation {
 
     /// The name, with its schema unless the name alone finds it, or it is in `public` and the name alone
     /// finds nothing.
-    pub(crate) fn qualified(&self) -> String {
+    pub fn qualified(&self) -> String {
         if self.visible || self.schema == "public" && !self.shadowed {
             self.name.clone()
         } else {

@@ -11,7 +11,7 @@ use super::tables::{Changing, Freed, Replaced, Versions, hidden_checks};
 use super::used::Used;
 use super::variables::Variables;
 use super::way::Way;
-use super::{MOST_BRANCHES, OTHER_TABLES, Read, Stored, line, slots_given, unknown};
+use super::{MOST_BRANCHES, OTHER_TABLES, Read, Rows, Stored, line, slots_given, unknown};
 use crate::catalog::{Catalog, RelationId, RelationKind};
 use crate::statement::{Access, Deed, Known, anything};
 
@@ -26,7 +26,7 @@ pub(super) struct Walk<'a> {
     pub(super) versions: &'a Versions,
     pub(super) variables: &'a Variables,
     pub(super) used: &'a Used,
-    pub(super) absent: &'a BTreeSet<String>,
+    pub(super) rows: &'a Rows,
     /// Commands that are left out, because the same were executed before and will be once more.
     pub(super) skipped: BTreeSet<usize>,
 }
@@ -358,7 +358,8 @@ impl Walk<'_> {
                 let waits = accesses.iter().filter(|access| may_wait(access.deed)).count();
                 for access in &accesses {
                     // Where it waits more than once, a row may be looked for before it waits for another one.
-                    let how = How { found: read.finds && access.in_result, early: waits > 1 };
+                    let finds = may_wait(access.deed) && self.rows.found.contains(&read.at);
+                    let how = How { found: read.finds && access.in_result || finds, early: waits > 1 };
                     ways = ways.into_iter().flat_map(|way| self.access(way, access, how, &read.at)).collect();
                     if ways.len() > 4 * MOST_BRANCHES {
                         return None;
@@ -419,7 +420,7 @@ impl Walk<'_> {
             && (guarded
                 || !access.certain
                 || self.changing.0.contains(&access.table)
-                || self.absent.contains(at));
+                || self.rows.absent.contains(at));
         let operation = |kind: Kind,
                          key: &[(String, Term)],
                          known: Vec<(String, Term)>,

@@ -13,6 +13,17 @@ use crate::output::say;
 const ARGUMENTS: [&str; 5] =
     ["--no-owner", "--no-privileges", "--no-comments", "--inserts", "--rows-per-insert=500"];
 
+/// The same for the schema alone.
+const OF_SCHEMA: [&str; 7] = [
+    "--schema-only",
+    "--no-owner",
+    "--no-privileges",
+    "--no-comments",
+    "--no-tablespaces",
+    "--no-publications",
+    "--no-subscriptions",
+];
+
 /// The settings of its session. What is executed of the dump has backslashes as the SQL standard has them.
 const SETTINGS: &str = "-c default_transaction_read_only=on -c standard_conforming_strings=on";
 
@@ -22,14 +33,7 @@ const SETTINGS: &str = "-c default_transaction_read_only=on -c standard_conformi
 /// # Errors
 /// The connection string is wrong or has a password, the database is too large, or `pg_dump` fails.
 pub fn dump(conninfo: &str, limit: u64, remedy: &str) -> Outcome<String> {
-    let wrong = |error: &dyn std::fmt::Display| Failure::setup(format!("--copy-from: {error}"));
-    // pg_dump gets the string as an argument.
-    if holds_secret(conninfo) {
-        return Err(wrong(
-            &"other users of this machine can read the password among the arguments of pg_dump; leave it out, and use \
-              PGPASSWORD, the password file (~/.pgpass) or a service file",
-        ));
-    }
+    refuse_secret(conninfo)?;
     let given = Given { dbname: Some(conninfo.to_owned()), ..Given::default() };
     let server = ConnectOptions::resolve(&given, &process_environment).map_err(|error| wrong(&error))?;
     let mut connection = Connection::open(&server).map_err(|error| wrong(&error))?;
@@ -40,9 +44,38 @@ pub fn dump(conninfo: &str, limit: u64, remedy: &str) -> Outcome<String> {
         return Err(wrong(&format!("the database has {size} MB, more than {remedy}")));
     }
     say(&format!("copying {} by pg_dump ({size} MB)", server.describe()));
+    pg_dump(conninfo, &ARGUMENTS)
+}
+
+/// Dumps the schema of the database of `--copy-from`, without rows.
+///
+/// # Errors
+/// The connection string has a password, or `pg_dump` fails.
+pub fn dump_schema(conninfo: &str) -> Outcome<String> {
+    refuse_secret(conninfo)?;
+    say("copying the schema by pg_dump");
+    pg_dump(conninfo, &OF_SCHEMA)
+}
+
+/// `pg_dump` gets the connection string as an argument.
+fn refuse_secret(conninfo: &str) -> Outcome {
+    if holds_secret(conninfo) {
+        return Err(wrong(
+            &"other users of this machine can read the password among the arguments of pg_dump; leave it out, and use \
+              PGPASSWORD, the password file (~/.pgpass) or a service file",
+        ));
+    }
+    Ok(())
+}
+
+fn wrong(error: &dyn std::fmt::Display) -> Failure {
+    Failure::setup(format!("--copy-from: {error}"))
+}
+
+fn pg_dump(conninfo: &str, arguments: &[&str]) -> Outcome<String> {
     let session = std::env::var("PGOPTIONS").unwrap_or_default();
     let output = Command::new("pg_dump")
-        .args(ARGUMENTS)
+        .args(arguments)
         .arg(format!("--dbname={conninfo}"))
         .env("PGOPTIONS", format!("{session} {SETTINGS}"))
         .stdin(Stdio::null())

@@ -5,6 +5,7 @@
 mod copied;
 mod junit;
 mod pairs;
+mod suspects;
 mod text;
 mod way;
 
@@ -36,6 +37,9 @@ const AND: &str = "--and";
 /// # Errors
 /// Wrong options, no server; the commands couldn't be tried; they race.
 pub fn race(options: &RaceOptions) -> Outcome {
+    if let Some(capture) = &options.capture {
+        return suspects::suspects(options, capture);
+    }
     let pairs = match &options.check {
         Some(path) => pairs::read(path)?,
         None => vec![commands(&options.command)?],

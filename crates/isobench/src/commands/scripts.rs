@@ -163,7 +163,11 @@ pub fn say_claim(plan: Option<&Path>) {
     }
 }
 
-fn recorded(path: &Path) -> Outcome<Recorded> {
+/// Reads a capture.
+///
+/// # Errors
+/// It can't be read, or isn't one.
+pub fn recorded(path: &Path) -> Outcome<Recorded> {
     let shown = path.display();
     let wrong = |error: &dyn std::fmt::Display| Failure::setup(format!("{shown}: {error}{}", remedy(path)));
     if is_stream(path) {

@@ -176,10 +176,7 @@ const EXAMPLES: [(&str, [Example; 3]); 27] = [
                 "two tests, on a database that may be changed",
                 "race -d shop_test --on-this-database shop_test -- pytest test_order.py --and pytest test_cancel.py",
             ),
-            (
-                "one schedule again, at one level",
-                "race --copy-from dbname=shop --schedule A3,B --levels rc -- ./order.sh --and ./cancel.sh",
-            ),
+            ("which requests to try, from a recording", "race isobench.capture --copy-from dbname=shop"),
         ],
     ),
     (

@@ -11,6 +11,9 @@ use super::{ConnectionOptions, EmbeddedOptions};
 /// The heading of options on the database.
 const DATABASE: &str = "Database (its rows are changed, and put back before each schedule)";
 
+/// The heading of options on captures.
+const RECORDED: &str = "Capture";
+
 /// Options of `isobench race`.
 #[expect(clippy::doc_markdown, reason = "the help shows variables as a shell does")]
 #[derive(Debug, Args)]
@@ -24,7 +27,8 @@ The commands really run, many times. isobench puts back rows and sequences. E-ma
 databases stay as the commands leave them.
 
 Exit status: 0 no race in the schedules that were tried; 3 a race at the application's own level, or at the first of \
---levels; 2 the commands couldn't be tried against each other; 1 wrong options, or no server."
+--levels; 2 the commands couldn't be tried against each other; 1 wrong options, or no server. Of a capture: 0 no \
+suspects; 3 suspects at the levels at which its transactions ran; 2 none could be judged."
 )]
 pub struct RaceOptions {
     /// Isolation levels with which sessions begin: rc, rr, ser or their full names [default: the
@@ -54,6 +58,12 @@ pub struct RaceOptions {
     /// Write a test for each level to this file, as JUnit does
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
+    /// SQL script that makes the tables of a capture
+    #[arg(long, value_name = "FILE.sql", requires = "capture", conflicts_with = "copy_from", help_heading = RECORDED)]
+    pub setup: Option<PathBuf>,
+    /// Print all suspects of a capture, and all its kinds of transactions
+    #[arg(long, requires = "capture", help_heading = RECORDED)]
+    pub details: bool,
     /// Start the application by this line of shell, again for each level, and stop it at the end
     #[arg(long, value_name = "COMMAND", requires = "ready", help_heading = "Application")]
     pub serve: Option<String>,
@@ -94,8 +104,11 @@ pub struct RaceOptions {
     /// The named server.
     #[command(flatten)]
     pub connection: ConnectionOptions,
+    /// Capture (isobench record): name the pairs of its transactions that can race, by theory alone
+    #[arg(value_name = "CAPTURE", conflicts_with_all = ["command", "check", "schedule", "on_this_database", "serve"])]
+    pub capture: Option<PathBuf>,
     /// The commands
-    #[arg(last = true, required_unless_present = "check", value_name = "COMMAND")]
+    #[arg(last = true, required_unless_present_any = ["check", "capture"], value_name = "COMMAND")]
     pub command: Vec<String>,
 }
 

@@ -65,6 +65,7 @@ mod snapshots;
 mod standby;
 mod strategies;
 mod support;
+mod suspects;
 mod tpcc;
 mod trust;
 mod usage;

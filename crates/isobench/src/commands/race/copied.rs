@@ -46,9 +46,21 @@ impl Copied {
         let original =
             ConnectOptions::resolve(&given, &process_environment).map_err(|error| wrong(&error))?;
         let text = dump(source, limit, &format!("--size-limit {limit}; raise it, or use a smaller copy"))?;
+        let copied = Self::empty(&original.dbname, embedded, control)?;
+        copied.fill(&text)?;
+        say(&format!("the copy is on an embedded PostgreSQL {}", copied.server.version()));
+        Ok(copied)
+    }
+
+    /// Starts an embedded server with an empty database of this name.
+    ///
+    /// # Errors
+    /// The server doesn't start.
+    pub(super) fn empty(database: &str, embedded: &EmbeddedOptions, control: &Arc<Control>) -> Outcome<Self> {
+        let wrong = |error: &dyn std::fmt::Display| Failure::setup(format!("the copy: {error}"));
         let own = SETTINGS.map(|(name, value)| Setting { name: name.to_owned(), value: value.to_owned() });
         let server = interrupt::blame(control, servers::start(&embedded.with(&own)))?;
-        let copied = Self { server, database: original.dbname };
+        let copied = Self { server, database: database.to_owned() };
         let mut admin = Connection::open(&copied.superuser("postgres")).map_err(|error| wrong(&error))?;
         make_role(&mut admin).map_err(|error| wrong(&error))?;
         let name = format!("\"{}\"", copied.database.replace('"', "\"\""));
@@ -67,13 +79,57 @@ impl Copied {
             Connection::open(&copied.superuser(&copied.database)).map_err(|error| wrong(&error))?;
         owner.execute(&format!("ALTER SCHEMA public OWNER TO {CONFINED}")).map_err(|error| wrong(&error))?;
         owner.close();
-        copied.fill(&text)?;
-        say(&format!("the copy is on an embedded PostgreSQL {}", copied.server.version()));
         Ok(copied)
+    }
+
+    /// Executes a schema as the application's role, as far as the server permits it. Returns what it refused, each
+    /// with the reason.
+    ///
+    /// # Errors
+    /// The dump isn't SQL, or the server is gone.
+    pub(super) fn make_schema(&self, text: &str) -> Outcome<Vec<(String, String)>> {
+        let setup = self.written(text)?;
+        let mut session = Connection::open(&self.server()).map_err(Failure::setup)?;
+        let mut refused = Vec::new();
+        for (_, statement) in setup.placed_statements() {
+            match session.execute(statement) {
+                Ok(_) => {}
+                Err(error) if error.server().is_some() => {
+                    let why = error.server().map_or_else(String::new, |server| server.message.clone());
+                    refused.push((statement.to_owned(), why));
+                }
+                Err(error) => return Err(Failure::setup(error)),
+            }
+        }
+        session.close();
+        Ok(refused)
+    }
+
+    /// Executes a file of the user's as the application's role.
+    ///
+    /// # Errors
+    /// The server refuses a statement.
+    pub(super) fn run(&self, setup: &Setup) -> Outcome {
+        let mut session = Connection::open(&self.server()).map_err(Failure::setup)?;
+        setup.run(&mut session, true)?;
+        session.close();
+        Ok(())
     }
 
     /// Executes the dump as the application's role.
     fn fill(&self, text: &str) -> Outcome {
+        let wrong = |error: &dyn std::fmt::Display| Failure::setup(format!("--copy-from: {error}"));
+        let setup = self.written(text)?;
+        let mut session = Connection::open(&self.server()).map_err(|error| wrong(&error))?;
+        setup.run(&mut session, true)?;
+        session.execute("ANALYZE").map_err(|error| wrong(&error))?;
+        session.close();
+        Ok(())
+    }
+
+    /// A dump as statements.
+    #[expect(clippy::unused_self, reason = "what is executed on this copy")]
+    fn written(&self, text: &str) -> Outcome<Setup> {
         let wrong = |error: &dyn std::fmt::Display| Failure::setup(format!("--copy-from: {error}"));
         let mut file = tempfile::Builder::new()
             .prefix("isobench-")
@@ -81,12 +137,7 @@ impl Copied {
             .tempfile()
             .map_err(|error| wrong(&error))?;
         writeln!(file, "--@ recorded\n{}", without_meta_commands(text)).map_err(|error| wrong(&error))?;
-        let setup = Setup::read("copy-from", file.path())?;
-        let mut session = Connection::open(&self.server()).map_err(|error| wrong(&error))?;
-        setup.run(&mut session, true)?;
-        session.execute("ANALYZE").map_err(|error| wrong(&error))?;
-        session.close();
-        Ok(())
+        Setup::read("copy-from", file.path())
     }
 
     fn superuser(&self, database: &str) -> ConnectOptions {

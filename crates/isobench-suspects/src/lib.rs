@@ -1,0 +1,54 @@
+//! From a recording to the pairs of transactions that can race, by theory alone.
+//!
+//! Statements get one normal form, and transactions that differ in their values are a template. Each template is a
+//! script in memory, of which theory makes a program; nothing of it is executed. Pairs of programs with common
+//! tables and columns are judged at the levels at which they ran.
+//!
+//! Two sets of programs are made. In one of them what was recorded is believed: values that were always equal are,
+//! and rows that were always found are there. It names the suspects. In the other one next to nothing is believed.
+//! It decides what is *proved*, for all templates that share tables at once, or not at all.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `item`, `scan`, `normal` | the normal form of a statement |
+//! | `folding` | sequences without repetitions |
+//! | `template` | transactions that differ in their values alone, and what is known of these values |
+//! | `script`, `programs` | a template as a script, and as a program |
+//! | `touched`, `suspect` | the tables and columns that templates share, and what can go wrong |
+//! | `judge`, `judged` | pairs of templates, by theory |
+//! | `proof` | which templates are proved to be safe |
+//! | `between` | what is read in one transaction and written in a later one |
+//! | `words` | what a template does, in words |
+//! | `answer` | what was found, as a document |
+//! | `text` | the same on one screen |
+//!
+//! Not here: captures' formats (`isobench_capture`), how a server reads statements (`isobench_sql`), what statements
+//! do with rows (`isobench_observation`), theory (`isobench_robustness`), servers and files.
+
+mod answer;
+mod between;
+mod folding;
+mod item;
+mod judge;
+mod judged;
+mod normal;
+mod programs;
+mod proof;
+mod scan;
+mod script;
+mod suspect;
+mod template;
+mod text;
+mod touched;
+mod words;
+
+pub use answer::{Answer, Between, FORMAT, Group, Row, Schedule};
+pub use between::{Carried, History};
+pub use item::{Element, Item, Source, Value};
+pub use judged::{Judged, judge};
+pub use normal::Normal;
+pub use programs::{Programs, Scripts};
+pub use script::{Assume, Written};
+pub use suspect::{Kind, State, Suspect};
+pub use template::{Known, Step, Template, templates};
+pub use text::{Screen, render};

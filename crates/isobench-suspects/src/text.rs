@@ -1,0 +1,300 @@
+//! The answer on one screen, and with all details.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use crate::answer::{Answer, Between, Group, Row, Schedule};
+use crate::suspect::Kind;
+
+/// How many suspects one screen shows.
+const MOST_SUSPECTS: usize = 7;
+
+/// How many of those between transactions.
+const MOST_BETWEEN: usize = 3;
+
+/// Where the answer is shown.
+#[derive(Debug, Clone, Copy)]
+pub struct Screen<'a> {
+    /// Lines have at most so many columns.
+    pub width: usize,
+    /// The name of the database in commands, if it is known.
+    pub database: Option<&'a str>,
+    /// True to show everything.
+    pub details: bool,
+}
+
+/// The answer.
+pub fn render(answer: &Answer, screen: Screen<'_>) -> String {
+    let mut text = String::new();
+    head(&mut text, answer, screen);
+    suspects(&mut text, answer, screen);
+    between(&mut text, answer, screen);
+    counts(&mut text, answer, screen);
+    next(&mut text, answer, screen);
+    if screen.details {
+        details(&mut text, answer, screen);
+    }
+    text
+}
+
+fn plural(count: u64, one: &str) -> String {
+    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
+}
+
+fn head(text: &mut String, answer: &Answer, screen: Screen<'_>) {
+    let pairs = match answer.racing {
+        0 => "No pair of transactions can race at the level they ran at, as far as isobench sees.".to_owned(),
+        1 => "1 pair of transactions can race at the level they ran at.".to_owned(),
+        many => format!("{many} pairs of transactions can race at the level they ran at."),
+    };
+    paragraph(text, &pairs, screen.width, 0);
+    let kinds = answer.templates.len() as u64;
+    let of = format!(
+        "{} of {}; {} with common tables; theory alone, nothing was run",
+        plural(answer.transactions, "transaction"),
+        plural(kinds, "kind"),
+        plural(answer.pairs, "pair")
+    );
+    paragraph(text, &of, screen.width, 0);
+    text.push('\n');
+}
+
+fn suspects(text: &mut String, answer: &Answer, screen: Screen<'_>) {
+    let most = if screen.details { usize::MAX } else { MOST_SUSPECTS };
+    for (number, group) in (1..).zip(answer.suspects.iter().take(most)) {
+        let level = format!("{}, needs {}", group.levels.join(" and "), needed(group));
+        entry(text, number, &group.title, group.count, screen.width);
+        let place = place(group.line, group.routes.first().map(String::as_str));
+        paragraph(text, &format!("{}; {level}; {place}", group.reason), screen.width, 6);
+        if number == 1 || screen.details {
+            witness(text, group, screen.width);
+        }
+    }
+    let rest = answer.suspects.len().saturating_sub(most);
+    if rest > 0 {
+        let _ = writeln!(text, "  {}: --details", plural(rest as u64, "more suspect"));
+    }
+    if !answer.suspects.is_empty() {
+        text.push('\n');
+    }
+}
+
+fn needed(group: &Group) -> &str {
+    group.needed.as_deref().unwrap_or("a lock: no level is enough")
+}
+
+/// A numbered line with a count at its end.
+fn entry(text: &mut String, number: usize, title: &str, count: u64, width: usize) {
+    let times = format!("{count} recorded");
+    let room = width.saturating_sub(6 + times.len() + 1);
+    let title = cut(title, room);
+    let _ = writeln!(text, "{:>4}  {title:<room$} {times}", format!("{number}."));
+}
+
+fn place(line: u64, route: Option<&str>) -> String {
+    match route {
+        Some(route) => format!("{route}, line {line}"),
+        None => format!("line {line}"),
+    }
+}
+
+/// Two columns: who goes wrong, and who comes in between.
+fn witness(text: &mut String, group: &Group, width: usize) {
+    let Schedule { before, within, after } = &group.schedule;
+    let half = (width.saturating_sub(8) / 2).max(20);
+    let mut number = 0;
+    let mut line = |left: &str, right: &str| {
+        number += 1;
+        let _ = writeln!(text, "{:>6}  {}", number, format!("{left:<half$} {right}").trim_end());
+    };
+    let sql = |one: &str| cut(&brief(one, group), half - 1);
+    line(&sql(before), "");
+    for one in within {
+        line("", &sql(one));
+    }
+    line("", "COMMIT");
+    line(&sql(after), "");
+    line("COMMIT", "");
+    let lost = match group.kind {
+        Kind::LostUpdate => format!("the change of {} by the second one is lost", group.tables[0]),
+        Kind::Duplicate => format!("{} has two rows; one after the other it would have one", group.tables[0]),
+        Kind::WriteSkew => "what the first one read isn't so any more".to_owned(),
+        Kind::StaleRead => "the first one sees only a part of what the second one did".to_owned(),
+    };
+    let _ = writeln!(text, "        {lost}");
+}
+
+/// A statement without quotation marks and names of tables before columns, and of its columns those that matter.
+fn brief(key: &str, group: &Group) -> String {
+    let plain = key.replace('"', "");
+    let words: Vec<String> = plain
+        .split(' ')
+        .map(|word| match word.rsplit_once('.') {
+            Some((before, name))
+                if before.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.".contains(&byte)) =>
+            {
+                name.to_owned()
+            }
+            _ => word.to_owned(),
+        })
+        .collect();
+    let plain = words.join(" ");
+    let (Some(list), Some(from)) = (plain.strip_prefix("SELECT "), plain.find(" FROM ")) else {
+        return plain;
+    };
+    if from < 30 || list.starts_with("count(") {
+        return plain;
+    }
+    let columns: Vec<&str> = group.columns.iter().take(2).map(String::as_str).collect();
+    let columns = if columns.is_empty() { "…".to_owned() } else { columns.join(", ") };
+    format!("SELECT {columns}{}", &plain[from..])
+}
+
+fn between(text: &mut String, answer: &Answer, screen: Screen<'_>) {
+    if answer.between.is_empty() {
+        return;
+    }
+    paragraph(text, "Read in one transaction, written in the next: no level protects that.", screen.width, 2);
+    let most = if screen.details { usize::MAX } else { MOST_BETWEEN };
+    for (number, one) in (1..).zip(answer.between.iter().take(most)) {
+        entry(text, number, &one.title, one.count, screen.width);
+        let by = if one.traced { "one request" } else { "one connection, within a second" };
+        let place = place(one.line, one.route.as_deref());
+        paragraph(text, &format!("{}; {by}; {place}", one.reason), screen.width, 6);
+        if screen.details {
+            for statement in &one.statements {
+                paragraph(text, statement, screen.width, 8);
+            }
+        }
+    }
+    let rest = answer.between.len().saturating_sub(most);
+    if rest > 0 {
+        let _ = writeln!(text, "  {rest} more: --details");
+    }
+    text.push('\n');
+}
+
+fn counts(text: &mut String, answer: &Answer, screen: Screen<'_>) {
+    let mut proved: BTreeMap<&str, u64> = BTreeMap::new();
+    for row in answer.templates.iter().filter(|row| row.state == "proved" && !row.lone) {
+        *proved.entry(&row.level).or_default() += 1;
+    }
+    for (level, count) in proved {
+        paragraph(text, &format!("{} safe at {level} (proved)", plural(count, "kind")), screen.width, 2);
+    }
+    let lone = answer.templates.iter().filter(|row| row.lone && row.state != "not-analysed").count() as u64;
+    if lone > 0 {
+        paragraph(
+            text,
+            &format!("{} of one query: it needs no level", plural(lone, "kind")),
+            screen.width,
+            2,
+        );
+    }
+    if answer.held > 0 {
+        let one = format!("{} that its level keeps from racing", plural(answer.held, "pair"));
+        paragraph(text, &one, screen.width, 2);
+    }
+    for (state, words) in [("not-proved", "without a suspect, not proved"), ("not-analysed", "not analysed")]
+    {
+        let rows: Vec<&Row> = answer
+            .templates
+            .iter()
+            .filter(|row| row.state == state && (state == "not-analysed" || !row.lone))
+            .collect();
+        let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
+        for row in &rows {
+            *reasons.entry(row.why.as_deref().unwrap_or_default()).or_default() += 1;
+        }
+        if let Some((why, _)) = reasons.iter().max_by_key(|(_, count)| **count) {
+            let why = answer.doubt.as_deref().filter(|_| state == "not-proved").unwrap_or(why);
+            let one = format!("{} {words}: {why}", plural(rows.len() as u64, "kind"));
+            paragraph(text, &cut(&one, 3 * screen.width.saturating_sub(4)), screen.width, 2);
+        }
+    }
+    text.push('\n');
+}
+
+/// What to do next.
+fn next(text: &mut String, answer: &Answer, screen: Screen<'_>) {
+    let Some(first) = answer.suspects.first() else {
+        if let Some(Between { line, .. }) = answer.between.first() {
+            let look =
+                format!("Next: read the code that sends the statements before line {line} of the capture.");
+            paragraph(text, &look, screen.width, 2);
+        }
+        return;
+    };
+    let on =
+        screen.database.map_or("--copy-from CONNECTION".to_owned(), |name| format!("--copy-from {name}"));
+    match (first.routes.as_slice(), &first.request) {
+        ([one, ..], _) => {
+            let _ = writeln!(text, "  Try the first one: REQUEST is one to {}", cut(one, 40));
+            let _ = writeln!(text, "    isobench race {on} -- REQUEST --and REQUEST");
+        }
+        ([], Some(trace)) => {
+            let _ = writeln!(text, "  Try the first one: REQUEST is that of trace {trace}");
+            let _ = writeln!(text, "    isobench race {on} -- REQUEST --and REQUEST");
+        }
+        ([], None) => {
+            let look = format!(
+                "Try the first one: find the request whose code sends the statements from line {} of the capture on.",
+                first.line
+            );
+            paragraph(text, &look, screen.width, 2);
+            let _ = writeln!(text, "    isobench race {on} -- REQUEST --and REQUEST");
+        }
+    }
+    if !screen.details {
+        let _ = writeln!(text, "  All pairs, and what each transaction is: --details");
+    }
+}
+
+fn details(text: &mut String, answer: &Answer, screen: Screen<'_>) {
+    let _ = writeln!(text, "\nAll kinds of transactions");
+    for row in &answer.templates {
+        let why = row.why.as_ref().map_or(String::new(), |why| format!(": {why}"));
+        let of = format!(
+            "{} ({}, {}x, line {}): {}{why}",
+            row.name,
+            row.level,
+            row.count,
+            row.line,
+            row.state.replace('-', " ")
+        );
+        paragraph(text, &of, screen.width, 2);
+        for statement in &row.statements {
+            paragraph(text, &cut(statement, 400), screen.width, 6);
+        }
+    }
+}
+
+/// A text in lines of at most so many columns, each after blanks.
+fn paragraph(text: &mut String, words: &str, width: usize, indent: usize) {
+    let room = width.saturating_sub(indent).max(20);
+    let mut line = String::new();
+    let mut lines = Vec::new();
+    for word in words.split(' ') {
+        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > room {
+            lines.push(std::mem::take(&mut line));
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    lines.push(line);
+    for line in lines {
+        let _ = writeln!(text, "{:indent$}{}", "", cut(&line, room));
+    }
+}
+
+/// A text of at most so many characters.
+fn cut(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    let mut short: String = text.chars().take(most.saturating_sub(1)).collect();
+    short.push('…');
+    short
+}
