@@ -118,7 +118,7 @@ pub struct Row {
     pub count: u64,
     /// The level at which it ran.
     pub level: String,
-    /// `suspect`, `proved`, `not-proved`, `not-analysed`.
+    /// `suspect`, `excluded`, `undecided`, `not-analysed`.
     pub state: &'static str,
     /// Why it isn't proved, or analysed.
     pub why: Option<String>,
@@ -138,9 +138,9 @@ impl Answer {
         let mut states = judged.states.clone();
         for one in &carried {
             for number in one.templates {
-                if states[number] == State::Proved {
+                if states[number] == State::Excluded {
                     states[number] =
-                        State::NotProved("it writes what an earlier transaction read".to_owned());
+                        State::Undecided("it writes what an earlier transaction read".to_owned());
                 }
             }
         }
@@ -175,8 +175,8 @@ fn pair(suspect: &Suspect) -> [usize; 2] {
 fn row(template: &Template, state: &State) -> Row {
     let (word, why) = match state {
         State::Suspect => ("suspect", None),
-        State::Proved => ("proved", None),
-        State::NotProved(why) => ("not-proved", Some(why.clone())),
+        State::Excluded => ("excluded", None),
+        State::Undecided(why) => ("undecided", Some(why.clone())),
         State::NotAnalysed(why) => ("not-analysed", Some(why.clone())),
     };
     let statements: Vec<String> = template.statements.iter().map(|step| step.normal.key.clone()).collect();

@@ -1,8 +1,8 @@
 //! Suspects and proofs of all templates.
 
+use crate::excluded::states;
 use crate::judge::{Found, Judge};
 use crate::programs::Programs;
-use crate::proof::states;
 use crate::suspect::{State, Suspect};
 use crate::template::Template;
 

@@ -16,7 +16,7 @@
 //! | `script`, `programs` | a template as a script, and as a program |
 //! | `touched`, `suspect` | the tables and columns that templates share, and what can go wrong |
 //! | `judge`, `judged` | pairs of templates, by theory |
-//! | `proof` | which templates are proved to be safe |
+//! | `excluded` | which templates can race with none, by theory |
 //! | `between` | what is read in one transaction and written in a later one |
 //! | `words` | what a template does, in words |
 //! | `answer` | what was found, as a document |
@@ -27,13 +27,13 @@
 
 mod answer;
 mod between;
+mod excluded;
 mod folding;
 mod item;
 mod judge;
 mod judged;
 mod normal;
 mod programs;
-mod proof;
 mod scan;
 mod script;
 mod suspect;

@@ -46,10 +46,10 @@ pub struct Suspect {
 pub enum State {
     /// It is in a suspect.
     Suspect,
-    /// All that may commit with the templates that share its tables is serializable.
-    Proved,
-    /// No suspect, and no proof, because of this.
-    NotProved(String),
+    /// Theory names no schedule of it with any templates that share its tables.
+    Excluded,
+    /// No suspect, but not excluded either, because of this.
+    Undecided(String),
     /// A statement of it isn't analysed, because of this.
     NotAnalysed(String),
 }

@@ -175,12 +175,17 @@ fn between(text: &mut String, answer: &Answer, screen: Screen<'_>) {
 }
 
 fn counts(text: &mut String, answer: &Answer, screen: Screen<'_>) {
-    let mut proved: BTreeMap<&str, u64> = BTreeMap::new();
-    for row in answer.templates.iter().filter(|row| row.state == "proved" && !row.lone) {
-        *proved.entry(&row.level).or_default() += 1;
+    let mut excluded: BTreeMap<&str, u64> = BTreeMap::new();
+    for row in answer.templates.iter().filter(|row| row.state == "excluded" && !row.lone) {
+        *excluded.entry(&row.level).or_default() += 1;
     }
-    for (level, count) in proved {
-        paragraph(text, &format!("{} safe at {level} (proved)", plural(count, "kind")), screen.width, 2);
+    for (level, count) in excluded {
+        paragraph(
+            text,
+            &format!("{} without a schedule at {level}, by theory and as recorded", plural(count, "kind")),
+            screen.width,
+            2,
+        );
     }
     let lone = answer.templates.iter().filter(|row| row.lone && row.state != "not-analysed").count() as u64;
     if lone > 0 {
@@ -195,8 +200,7 @@ fn counts(text: &mut String, answer: &Answer, screen: Screen<'_>) {
         let one = format!("{} that its level keeps from racing", plural(answer.held, "pair"));
         paragraph(text, &one, screen.width, 2);
     }
-    for (state, words) in [("not-proved", "without a suspect, not proved"), ("not-analysed", "not analysed")]
-    {
+    for (state, words) in [("undecided", "without a suspect, undecided"), ("not-analysed", "not analysed")] {
         let rows: Vec<&Row> = answer
             .templates
             .iter()
@@ -207,7 +211,7 @@ fn counts(text: &mut String, answer: &Answer, screen: Screen<'_>) {
             *reasons.entry(row.why.as_deref().unwrap_or_default()).or_default() += 1;
         }
         if let Some((why, _)) = reasons.iter().max_by_key(|(_, count)| **count) {
-            let why = answer.doubt.as_deref().filter(|_| state == "not-proved").unwrap_or(why);
+            let why = answer.doubt.as_deref().filter(|_| state == "undecided").unwrap_or(why);
             let one = format!("{} {words}: {why}", plural(rows.len() as u64, "kind"));
             paragraph(text, &cut(&one, 3 * screen.width.saturating_sub(4)), screen.width, 2);
         }

@@ -61,7 +61,7 @@ fn the_schema_is_copied_from_the_recorded_database() {
     fs::write(s.file("safe.capture"), safe).expect("a capture");
     s.run(&["race", "safe.capture", "--copy-from", &source])
         .expect(0)
-        .prints(&["No pair of transactions can race", "1 kind safe at read committed (proved)"]);
+        .prints(&["No pair of transactions can race", "1 kind without a schedule at read committed"]);
     let change = "UPDATE app.page SET hits = 1{i} WHERE id = {i}";
     let lost = capture(&["BEGIN", "SELECT hits FROM app.page WHERE id = {i}", change, "COMMIT"]);
     fs::write(s.file("lost.capture"), lost).expect("a capture");

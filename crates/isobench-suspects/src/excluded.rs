@@ -1,4 +1,6 @@
-//! What is proved: of which templates nothing that commits can be out of order.
+//! Which templates theory excludes from racing: nothing of theirs that commits can be out of order.
+//!
+//! It's no proof of the application: which values are equal follows from the recording.
 
 use std::collections::BTreeMap;
 
@@ -32,18 +34,18 @@ pub(crate) fn states(
         states.push(match programs[0].unknown(number) {
             Some(why) => State::NotAnalysed(why.to_owned()),
             None if suspect => State::Suspect,
-            None => State::NotProved("it shares tables with suspects".to_owned()),
+            None => State::Undecided("it shares tables with suspects".to_owned()),
         });
     }
-    let not_proved = |states: &mut Vec<State>, member: usize, why: &str| {
-        if matches!(states[member], State::NotProved(_)) {
-            states[member] = State::NotProved(why.to_owned());
+    let undecided = |states: &mut Vec<State>, member: usize, why: &str| {
+        if matches!(states[member], State::Undecided(_)) {
+            states[member] = State::Undecided(why.to_owned());
         }
     };
     let unread = first_unknown.map(|_| "what isn't analysed may write anything");
     if let Some(why) = doubt.or(unread) {
         for member in 0..templates.len() {
-            not_proved(&mut states, member, why);
+            undecided(&mut states, member, why);
         }
         return states;
     }
@@ -56,7 +58,7 @@ pub(crate) fn states(
             match safe(&component, templates, &programs[1]) {
                 Ok(true) => {
                     for member in &component {
-                        states[*member] = State::Proved;
+                        states[*member] = State::Excluded;
                     }
                     continue;
                 }
@@ -65,7 +67,7 @@ pub(crate) fn states(
             }
         };
         for member in &component {
-            not_proved(&mut states, *member, &why);
+            undecided(&mut states, *member, &why);
         }
     }
     states
