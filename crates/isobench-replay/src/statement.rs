@@ -153,8 +153,8 @@ const BEFORE_VALUE: [&str; 20] = [
     "THEN", "ELSE",
 ];
 
-/// Types whose parentheses hold no values.
-const MODIFIED: [&str; 11] = [
+/// Types whose parentheses hold modifiers, and no values.
+pub const MODIFIED: [&str; 13] = [
     "numeric",
     "decimal",
     "varchar",
@@ -166,6 +166,8 @@ const MODIFIED: [&str; 11] = [
     "timestamp",
     "timestamptz",
     "interval",
+    "float",
+    "vector",
 ];
 
 impl Normal {

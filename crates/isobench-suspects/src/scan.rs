@@ -1,6 +1,7 @@
 //! Reads the parts of a statement: what of it is a value, and what is text.
 
 use isobench_capture::Datum;
+use isobench_replay::MODIFIED;
 use isobench_script::lexer::{Kind, Token, tokens};
 
 use crate::item::{Item, Source, Value, folded};
@@ -42,23 +43,6 @@ const TYPES: [&str; 14] = [
 
 /// Words that may follow the literal of an interval.
 const FIELDS: [&str; 6] = ["year", "month", "day", "hour", "minute", "second"];
-
-/// Types whose parentheses hold modifiers.
-const MODIFIED: [&str; 13] = [
-    "numeric",
-    "decimal",
-    "varchar",
-    "char",
-    "character",
-    "varying",
-    "bit",
-    "time",
-    "timestamp",
-    "timestamptz",
-    "interval",
-    "float",
-    "vector",
-];
 
 /// Words that begin a clause.
 const CLAUSES: [&str; 18] = [
