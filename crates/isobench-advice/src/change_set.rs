@@ -132,13 +132,13 @@ impl ChangeSet {
     }
 
     /// What is lower for the better one of two sets: whether a transaction stays serializable; whether it needs advisory
-    /// locks, which nobody sees in the tables; the highest level; whether it isn't proved; the number of changes; how
-    /// many deadlocks are new.
+    /// locks, which nobody sees in the tables; the highest level; whether it isn't proved; whether transactions can wait
+    /// for each other only with it; the number of changes.
     pub(crate) fn rank(&self) -> impl Ord + use<> {
         let highest = self.allocation.range().1;
         let advisory = self.changes.iter().any(|change| change.to.contains("pg_advisory_xact_lock"));
         let (is_serializable, is_unproved) = (highest == Level::Serializable, self.unproved.is_some());
-        (is_serializable, advisory, highest, is_unproved, self.changes.len(), self.deadlocks.len())
+        (is_serializable, advisory, highest, is_unproved, !self.deadlocks.is_empty(), self.changes.len())
     }
 
     /// Whether nothing was shown that speaks against it.

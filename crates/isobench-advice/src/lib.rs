@@ -55,6 +55,6 @@ pub use html::page;
 pub use idioms::{IDIOMS, Idiom};
 pub use patch::{ScriptText, difference, patched};
 pub use reason::{Dependency, Reason};
-pub use search::{NotChanged, Tries};
+pub use search::{NotChanged, TriedSet, Tries};
 pub use shown::{Executed, Shown};
 pub use text::{best, broken, details, frameworks, wrong};

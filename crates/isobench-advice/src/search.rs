@@ -21,6 +21,14 @@ pub enum NotChanged {
     Refused(String),
 }
 
+/// What came of trying a set of changes.
+pub struct TriedSet {
+    /// What came of it.
+    pub executed: Executed,
+    /// A sentence if interleavings ended in a deadlock.
+    pub deadlock: Option<String>,
+}
+
 /// What the search for changes needs of a server.
 pub trait Tries {
     /// An error that ends the search.
@@ -35,7 +43,7 @@ pub trait Tries {
         &mut self,
         set: &ChangeSet,
         casts: Option<&[Vec<usize>]>,
-    ) -> Result<Result<Executed, NotChanged>, Self::Error>;
+    ) -> Result<Result<TriedSet, NotChanged>, Self::Error>;
 
     /// The templates of changed scripts; `None` if they can't be read.
     fn read_again(&mut self, scripts: &[ScriptText]) -> Option<Templates>;
@@ -67,23 +75,30 @@ impl Question<'_> {
                 continue;
             }
             // First those that meet in what was shown.
-            let executed = match shown.as_slice() {
-                [] => Ok(Executed::Unshown(0)),
+            let tried = match shown.as_slice() {
+                [] => Ok(TriedSet { executed: Executed::Unshown(0), deadlock: None }),
                 shown => server.execute(&set, Some(shown))?,
             };
             // Where theory proves nothing, all scripts are tried.
             let only_tried = set.unproved.is_some();
             let carries = !self.templates.carried.is_empty();
             let with_all = only_tried || decision.refuted.is_some() || shown.is_empty() || carries;
-            let executed = match executed {
-                Ok(Executed::Unshown(before)) if with_all => {
-                    server.execute(&set, None)?.map(|executed| match executed {
-                        Executed::Unshown(more) => Executed::Unshown(before + more),
-                        other => other,
+            let tried = match tried {
+                Ok(TriedSet { executed: Executed::Unshown(before), deadlock }) if with_all => {
+                    server.execute(&set, None)?.map(|all| TriedSet {
+                        executed: match all.executed {
+                            Executed::Unshown(more) => Executed::Unshown(before + more),
+                            other => other,
+                        },
+                        deadlock: deadlock.or(all.deadlock),
                     })
                 }
-                executed => executed,
+                tried => tried,
             };
+            let executed = tried.map(|TriedSet { executed, deadlock }| {
+                set.deadlocks.extend(deadlock);
+                executed
+            });
             match executed {
                 Err(not_changed) => {
                     if let Some(set) = otherwise {

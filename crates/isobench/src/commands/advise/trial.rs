@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use isobench_advice::{ChangeSet, Executed, NotChanged, ScriptText, Tries};
+use isobench_advice::{ChangeSet, Executed, NotChanged, ScriptText, TriedSet, Tries};
 use isobench_comparison::interleavings::{Extent, tried, try_interleavings};
 use isobench_comparison::{
     Condition, Failure, Outcome, Site, Sources, Target, Work, catalog, read_statements,
@@ -13,8 +13,9 @@ use isobench_isolation::history::Mode;
 use isobench_isolation::{Allocation, Level};
 use isobench_limits::LIMITS;
 use isobench_observation::{Catalog, Templates, templates};
+use isobench_pgwire::SqlState;
 use isobench_probe::Options;
-use isobench_probe::interleaving::{Found, TryError};
+use isobench_probe::interleaving::{Found, LevelFound, TryError};
 use isobench_result::numbers::counted;
 use isobench_runner::{Control, Urgency};
 use isobench_script::{CommandKind, Script, Weighted};
@@ -141,11 +142,14 @@ impl Trial<'_> {
         setup: Option<&str>,
         combinations: Option<&[Vec<String>]>,
         allocation: &Allocation,
-    ) -> Outcome<Result<Executed, NotChanged>> {
+    ) -> Outcome<Result<TriedSet, NotChanged>> {
         Ok(match self.found(sources, setup, combinations, allocation)? {
             Err(NotTried::Mistake(_)) => Err(NotChanged::Mistake),
             Ok(Found { violated: Some(why), .. }) if setup.is_some() => Err(NotChanged::Refused(why)),
-            found => Ok(self.executed(found, combinations)),
+            found => {
+                let deadlock = found.as_ref().ok().and_then(|found| deadlocked(&found.levels[0]));
+                Ok(TriedSet { executed: self.executed(found, combinations), deadlock })
+            }
         })
     }
 
@@ -278,6 +282,15 @@ impl Trial<'_> {
     }
 }
 
+/// A sentence if an interleaving ended in a deadlock before any failed for another reason.
+fn deadlocked(level: &LevelFound) -> Option<String> {
+    let deadlock = SqlState::DEADLOCK_DETECTED.to_string();
+    level.failure.as_ref().filter(|why| why.contains(&deadlock)).map(|_| {
+        let all = counted(level.trials, "interleaving");
+        format!("{} of {all} failed, the first by a deadlock (SQLSTATE {deadlock})", level.with_failures)
+    })
+}
+
 /// The levels of these scripts, in few words.
 fn allocation_of(scripts: &BTreeSet<&str>, allocation: &Allocation) -> String {
     let levels: BTreeSet<Level> = scripts.iter().map(|script| allocation.of(script).level).collect();
@@ -351,7 +364,7 @@ impl Tries for Changing<'_, '_> {
         &mut self,
         set: &ChangeSet,
         casts: Option<&[Vec<usize>]>,
-    ) -> Outcome<Result<Executed, NotChanged>> {
+    ) -> Outcome<Result<TriedSet, NotChanged>> {
         let texts = set.scripts.iter().map(|script| script.text.clone());
         let sources = self.trial.work.sources.with_texts(texts)?;
         let casts = casts.map(|casts| named(self.trial.names, casts));
