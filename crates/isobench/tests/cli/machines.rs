@@ -282,7 +282,7 @@ fn a_run_on_several_machines_has_one_summary() {
     zero.prints(&[
         "number of clients: 5",
         "number of transactions actually processed: 150/150",
-        "Nothing contradicts snapshot isolation in 150 committed",
+        "contradicts snapshot isolation in 150 committed",
     ]);
     let document = document::read(&scene, "out.json");
     let round = rounds(&document).next().expect("a round");
