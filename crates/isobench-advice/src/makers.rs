@@ -103,8 +103,8 @@ pub(crate) fn all(
     read_again: &mut ReadAgain<'_>,
 ) -> Vec<Made> {
     let mut made = of_kinds(question, decision, before, read_again);
-    if let Some(joined) = one_transaction::joined(question.templates, before) {
-        made.extend(of_joined(question, &joined, before, read_again));
+    if let Some(joined) = one_transaction::joined(question.templates, decision, before) {
+        made.extend(of_joined(question, joined, before, read_again));
     }
     in_order(made)
 }
@@ -121,13 +121,14 @@ fn in_order(made: Vec<Made>) -> Vec<Made> {
 /// The sets for scripts of which each is one transaction.
 fn of_joined(
     question: &Question<'_>,
-    joined: &Joined,
+    mut joined: Joined,
     before: &[ScriptText],
     read_again: &mut ReadAgain<'_>,
 ) -> Vec<Made> {
     let Some(templates) = read_again(&joined.scripts).filter(|templates| templates.carried.is_empty()) else {
         return Vec::new();
     };
+    joined.note_statements(&templates);
     let question = Question { templates: &templates, stopped: question.stopped };
     let decision = question.by_theory_alone();
     let levels = decision.levels.clone();
@@ -136,7 +137,7 @@ fn of_joined(
         Made::proved(set, levels)
     });
     let further = of_kinds(&question, &decision, &joined.scripts, read_again);
-    let after = |set: ChangeSet| set.after(joined, before);
+    let after = |set: ChangeSet| set.after(&joined, before);
     let all = own.into_iter().chain(further);
     all.map(|one| Made { set: after(one.set), otherwise: one.otherwise.map(after), ..one }).collect()
 }
@@ -182,7 +183,8 @@ impl<'g> Ground<'g> {
     }
 
     /// Sets of few changes with which lower levels do than those of earlier makers, or no value is carried from
-    /// one transaction to another any more: those of which no smaller set does as well, the fewest first.
+    /// one transaction to another any more; with none of them one is. Those of which no smaller set does as well,
+    /// the fewest first.
     /// `change` makes scripts with a set of them.
     fn fewest<T>(
         &self,
@@ -201,12 +203,12 @@ impl<'g> Ground<'g> {
             let Some((scripts, changes)) = change(&set) else { continue };
             let Some(again) = read_again(&scripts) else { continue };
             let allocated = allocate(&again.programs, &Struck::new());
-            if !allocated.unprotected.is_empty() {
+            if !allocated.unprotected.is_empty() || !again.carried.is_empty() {
                 continue;
             }
             let levels = allocated.levels;
             let no_higher = levels.iter().zip(&decision.levels).all(|(level, than)| level <= than);
-            let better = levels != decision.levels || again.carried.len() < templates.carried.len();
+            let better = levels != decision.levels || !templates.carried.is_empty();
             let mut others = self.known.iter().chain(found.iter().map(|(_, levels)| levels));
             if no_higher && better && others.all(|than| is_lower_somewhere(&levels, than)) {
                 let set = ChangeSet::new(templates, self.before, scripts, changes, &levels);

@@ -1,11 +1,12 @@
 //! Scripts of which one transaction writes what an earlier one read, as one transaction: no level protects what is
 //! read before it begins.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use isobench_observation::{Carried, Templates};
 
 use crate::change_set::Changed;
+use crate::decision::Decision;
 use crate::patch::ScriptText;
 
 /// Scripts whose transactions became one, with where their lines were before.
@@ -17,6 +18,22 @@ pub(crate) struct Joined {
 }
 
 impl Joined {
+    /// Takes the statements of the joined scripts for theirs.
+    pub(crate) fn note_statements(&mut self, templates: &Templates) {
+        for (number, script) in self.scripts.iter_mut().enumerate() {
+            if !self.lines.contains_key(&script.name) {
+                continue;
+            }
+            script.commands.clear();
+            for statement in templates.statements.iter().filter(|one| one.script == number) {
+                let (command, place) = statement.place;
+                script.commands.resize(script.commands.len().max(command + 1), String::new());
+                // A command of several statements has no text of its own for each.
+                script.commands[command] = if place == 0 { statement.written.clone() } else { String::new() };
+            }
+        }
+    }
+
     /// A statement's name with the line that it had before.
     pub(crate) fn before(&self, at: &str) -> String {
         let place = || {
@@ -33,20 +50,32 @@ impl Joined {
     }
 }
 
-/// The scripts that carry values as one transaction each, from the first read to the last write. `None` if there are
-/// none, or a script's transactions can't be joined.
-pub(crate) fn joined(templates: &Templates, before: &[ScriptText]) -> Option<Joined> {
+/// The scripts that carry values as one transaction each, from the first read to the last write; and those that go
+/// wrong although all their transactions are serializable, as a whole. `None` if there are none, or a script's
+/// transactions can't be joined.
+pub(crate) fn joined(templates: &Templates, decision: &Decision, before: &[ScriptText]) -> Option<Joined> {
     let mut joined = Joined { scripts: before.to_vec(), changes: Vec::new(), lines: BTreeMap::new() };
-    for script in &mut joined.scripts {
+    let wrong: BTreeSet<&String> = decision
+        .at_any_level
+        .iter()
+        .flat_map(|tried| &tried.found)
+        .flat_map(|wrong| &wrong.scripts)
+        .collect();
+    for (number, script) in joined.scripts.iter_mut().enumerate() {
         let own = |one: &&Carried| one.written.file == script.name;
         let carried: Vec<&Carried> = templates.carried.iter().filter(own).collect();
-        let Some(first) = carried.iter().map(|one| one.read.line).min() else { continue };
         // The value may be of the run before, or of another script.
         if carried.iter().any(|one| one.read.file != script.name || one.read.line >= one.written.line) {
             return None;
         }
-        let last = carried.iter().map(|one| one.written.line).max()?;
+        let statements = templates.statements.iter().filter(|one| one.script == number);
+        let whole = statements.map(|one| one.line).filter(|_| wrong.contains(&script.name));
+        let ends = carried.iter().flat_map(|one| [one.read.line, one.written.line]).chain(whole);
+        let (Some(first), Some(last)) = (ends.clone().min(), ends.max()) else { continue };
         let (text, lines) = as_one(&script.text, usize::try_from(first).ok()?, usize::try_from(last).ok()?)?;
+        if text == script.text {
+            continue;
+        }
         script.text = text;
         joined.lines.insert(script.name.clone(), lines);
         let at = format!("{}:{first}", script.name);

@@ -7,6 +7,10 @@ use crate::change_set::ChangeSet;
 
 pub(super) fn make(ground: &Ground<'_>, _: &mut ReadAgain<'_>) -> Vec<Made> {
     let templates = ground.templates();
+    // No lock protects a value that a later transaction writes.
+    if !templates.carried.is_empty() {
+        return Vec::new();
+    }
     let may = |promotion: &Promotion| {
         let statement = templates.statements.iter().find(|statement| statement.at == promotion.at);
         let fix = statement.and_then(|statement| statement.fixes.get(&promotion.table));

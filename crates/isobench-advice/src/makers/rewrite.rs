@@ -12,9 +12,11 @@ pub(super) fn make(ground: &Ground<'_>, read_again: &mut ReadAgain<'_>) -> Vec<M
     all(ground, read_again, |statement| statement.rewritten.as_ref())
 }
 
-/// UPDATEs and DELETEs that require what was read (compare and set).
+/// UPDATEs and DELETEs that require what was read (compare and set). To theory one that finds no row is a refusal, but a
+/// script that doesn't look at the number of rows goes on: so they are tried.
 pub(super) fn make_tested(ground: &Ground<'_>, read_again: &mut ReadAgain<'_>) -> Vec<Made> {
-    all(ground, read_again, |statement| statement.tested.as_ref())
+    let proved = all(ground, read_again, |statement| statement.tested.as_ref());
+    proved.into_iter().map(|made| Made::to_try(made.set)).collect()
 }
 
 fn all(
