@@ -114,6 +114,12 @@ fn in_order(made: Vec<Made>) -> Vec<Made> {
     let (mut proved, tried): (Vec<Made>, Vec<Made>) = made.into_iter().partition(|one| one.levels.is_some());
     // Those with few changes first: of the others only what they gain is of interest.
     proved.sort_by_key(|one| (one.set.changes.len(), one.set.rank()));
+    // The best one is among them however many changes it has.
+    let best = (0..proved.len()).min_by_key(|place| proved[*place].set.rank());
+    if let Some(place) = best.filter(|place| *place >= MOST_PROVED_FIRST) {
+        let best = proved.remove(place);
+        proved.insert(MOST_PROVED_FIRST - 1, best);
+    }
     let rest = proved.split_off(proved.len().min(MOST_PROVED_FIRST));
     proved.into_iter().chain(tried).chain(rest).collect()
 }
