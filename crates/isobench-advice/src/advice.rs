@@ -270,7 +270,7 @@ impl Advice {
             tables: templates.tables.iter().filter(|table| !table.starts_with(INPUTS)).cloned().collect(),
             ignored: ignored(templates.ignored),
             transactions: transactions.collect(),
-            carried: templates.carried.iter().map(carried).collect(),
+            carried: carried_values(templates),
             at_any_level: decision
                 .at_any_level
                 .as_deref()
@@ -408,7 +408,12 @@ fn refuted(programs: &[Program], decision: &Decision, program: usize) -> Option<
     })
 }
 
-pub fn carried(carried: &Carried) -> String {
+/// Values that one transaction of a script reads and a later one writes, which no level protects, a sentence each.
+pub fn carried_values(templates: &Templates) -> Vec<String> {
+    templates.carried.iter().map(carried).collect()
+}
+
+fn carried(carried: &Carried) -> String {
     let Carried { read, written } = carried;
     format!(
         "{}:{} writes what another transaction, of line {}, read before: no level protects that; put both into one \

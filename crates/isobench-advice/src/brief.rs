@@ -391,8 +391,7 @@ fn is_changed(line: &str, set: &ChangeSet) -> bool {
     // Of a transaction that begins and ends elsewhere the lines in between say which it is.
     let is_wrapped =
         set.changes.iter().any(|change| change.to == "BEGIN" || change.to.starts_with("SELECT "));
-    set.setup.is_some() && !is_wrapped
-        || is_wrapped && line.starts_with(' ')
+    is_wrapped && line.starts_with(' ')
         || line.starts_with("CREATE ")
         || line.starts_with(['+', '-']) && !line.starts_with("+++ ") && !line.starts_with("--- ")
 }

@@ -168,7 +168,7 @@ impl Question<'_> {
     /// True if each wrong outcome has a script that writes in one transaction what another one read.
     fn is_carried(&self, tried: &Tried) -> bool {
         let carries = |script: &String| self.templates.carried.iter().any(|one| one.written.file == *script);
-        tried.found.iter().all(|wrong| wrong.scripts.iter().any(carries))
+        !tried.found.is_empty() && tried.found.iter().all(|wrong| wrong.scripts.iter().any(carries))
     }
 
     fn by_theory<E>(

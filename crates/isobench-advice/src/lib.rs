@@ -47,6 +47,7 @@ mod untried;
 
 pub use advice::{
     Advice, Candidate, FORMAT, LeftOut, Measured, Status, Transaction, UnknownStatement, Unshown,
+    carried_values,
 };
 pub use change_set::{ChangeSet, Changed, allocation};
 pub use decision::{Decision, Execute, Possible, Question};

@@ -73,7 +73,6 @@ pub(crate) struct Ground<'g> {
 }
 
 /// A set of changes.
-#[derive(Clone)]
 pub(crate) struct Made {
     pub(crate) set: ChangeSet,
     /// Another set, for where the server doesn't take this one.

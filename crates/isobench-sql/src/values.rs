@@ -300,6 +300,12 @@ impl<'o> Scope<'o> {
             return Ok(None);
         }
         match scope.of_subquery(variable)? {
+            // RETURNING shows a row as it is afterwards.
+            None if number(scope.query, "resultRelation")? == number(variable, "varno")?
+                && *field(scope.query, "returningList")? != Node::Null =>
+            {
+                Ok(None)
+            }
             None if levels > 0 && INTEGERS.contains(&oid(variable, "vartype")?) => {
                 Ok(equal_columns(scope.query, scope)?.remove(&place(variable)?))
             }
@@ -309,11 +315,10 @@ impl<'o> Scope<'o> {
 
     /// The value that a column of a subquery or of a WITH query of this one has in each of its rows.
     fn of_subquery(&self, variable: &Object) -> Result<Option<Value>, Gap> {
-        let scope = self;
-        if let Some(other) = scope.behind(variable)? {
-            return scope.value(other);
+        if let Some(other) = self.behind(variable)? {
+            return self.value(other);
         }
-        let Some((query, around)) = scope.subquery(variable)? else { return Ok(None) };
+        let Some((query, around)) = self.subquery(variable)? else { return Ok(None) };
         let none = |name: &'static str| field(query, name).map(|clause| *clause == Node::Null);
         if number(query, "commandType")? != 1 || !none("setOperations")? || !none("groupingSets")? {
             return Ok(None);

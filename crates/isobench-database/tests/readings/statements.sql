@@ -117,3 +117,4 @@ SELECT (SELECT max(l.note) FROM log l WHERE l.doctor = d.id) FROM doctors d WHER
 SELECT (SELECT max(l.note) FROM log l WHERE l.doctor = o.id) FROM doctors d LEFT JOIN doctors o ON o.id = $1
 SELECT id FROM doctors d WHERE id = $1 AND EXISTS (SELECT FROM log l WHERE l.doctor = d.id AND EXISTS (SELECT FROM log o WHERE o.doctor = d.id AND o.note = l.note))
 SELECT (SELECT max(o.id) FROM doctors o WHERE o.shift = l.doctor) FROM log l WHERE l.note = $1
+UPDATE doctors SET id = $2 WHERE id = $1 RETURNING (SELECT max(note) FROM log WHERE doctor = doctors.id)

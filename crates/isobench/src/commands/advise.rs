@@ -11,7 +11,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use isobench_advice::{Advice, AdviceFile, Executed, Question, brief, details, frameworks, page};
+use isobench_advice::{
+    Advice, AdviceFile, Executed, Question, brief, carried_values, details, frameworks, page,
+};
 use isobench_comparison::{
     Conditions, Design, Failure, Outcome, Resolved, Sources, Target, catalog, refusal, require_relations,
 };
@@ -287,13 +289,17 @@ fn check(options: &AdviseOptions, file: &AdviceFile, found: &Templates, trial: &
     let control = trial.control;
     let stopped = || control.urgency() > Urgency::None;
     let wanted = file.levels(&names).map_err(|error| Failure::setup(format!("--check: {path}: {error}")))?;
+    let not_enough = || Failure::Broken(format!("the levels of {path} aren't enough any more; see above"));
+    if !found.carried.is_empty() {
+        output::print(&(carried_values(found).join(".\n") + ".\n"))?;
+        return Err(not_enough());
+    }
     let question = Question { templates: found, stopped: &stopped };
     let broken = question.broken(&wanted, |schedule| {
         let casts = named(trial.names, &schedule.casts);
         trial.execute(&trial.work.sources, None, Some(&casts), &levels(trial.names, schedule.levels))
     })?;
     trial.require_end()?;
-    let not_enough = || Failure::Broken(format!("the levels of {path} aren't enough any more; see above"));
     let Some(broken) = broken else {
         let all = trial.execute(&trial.work.sources, None, None, &levels(trial.names, &wanted))?;
         trial.require_end()?;

@@ -116,6 +116,22 @@ fn a_value_carried_from_one_transaction_to_another_has_no_level() {
         "\\set e random(1, 3)\nUPDATE execution SET claims = claims + 1 WHERE id = :e RETURNING claims AS mine \\gset\n\
          UPDATE execution SET steps = :mine WHERE id = :e;\n",
     );
+    // Levels that were written when it was one transaction.
+    let step = scene.read("step.sql");
+    let (before, after) = step.split_once("SELECT").expect("a statement");
+    scene.write("step.sql", &format!("{before}BEGIN;\nSELECT{after}COMMIT;\n"));
+    let advise = "advise --setup setup.sql --no-measure --try 1s -f step.sql";
+    scene.run(&words(&format!("{advise} --write levels.toml"))).expect(0);
+    scene
+        .run(&words(&format!("{advise} --check levels.toml")))
+        .expect(0)
+        .prints(&["are enough for 1 script"]);
+    scene.write("step.sql", &step);
+    scene
+        .run(&words(&format!("{advise} --check levels.toml")))
+        .expect(3)
+        .prints(&["writes what another transaction"]);
+    std::fs::remove_file(scene.file("levels.toml")).expect("the file");
     for files in ["-f cancel.sql -f step.sql", "-f step.sql -f cancel.sql", "-f step.sql", "-f claim.sql"] {
         let line = format!("advise --setup setup.sql --no-measure --try 1s --json out.json {files}");
         scene
