@@ -78,9 +78,9 @@ impl Examiner<'_> {
     /// What a part of a condition says of the table that is known by this name.
     fn part(&self, range: Range<usize>, known: &str) -> Option<Part> {
         let tokens = &self.text.tokens[range];
-        let (not, tokens) = match tokens {
-            [first, rest @ ..] if first.is("not") => ("NOT ", rest),
-            all => ("", all),
+        let (is_negated, tokens) = match tokens {
+            [first, rest @ ..] if first.is("not") => (true, rest),
+            all => (false, all),
         };
         // `column` or `name.column`.
         let column = |tokens: &[crate::tokens::Placed]| match tokens {
@@ -107,13 +107,13 @@ impl Examiner<'_> {
                 (_, Some(column)) if literal(right).is_none() => (column, left),
                 _ => return None,
             };
-            return Some(match literal(other) {
-                Some(value) if not.is_empty() => Part::Own(format!("{} = {value}", name_in_sql(&column))),
-                None if not.is_empty() => Part::Equal(column),
-                _ => return None,
-            });
+            return match literal(other) {
+                _ if is_negated => None,
+                Some(value) => Some(Part::Own(format!("{} = {value}", name_in_sql(&column)))),
+                None => Some(Part::Equal(column)),
+            };
         }
-        if let Some(at) = tokens.iter().position(|token| token.is("is")).filter(|_| not.is_empty()) {
+        if let Some(at) = tokens.iter().position(|token| token.is("is")).filter(|_| !is_negated) {
             let name = name_in_sql(&column(&tokens[..at])?);
             return match &tokens[at + 1..] {
                 [null] if null.is("null") => Some(Part::Own(format!("{name} IS NULL"))),
@@ -123,6 +123,7 @@ impl Examiner<'_> {
                 _ => None,
             };
         }
+        let not = if is_negated { "NOT " } else { "" };
         Some(Part::Own(format!("{not}{}", name_in_sql(&column(tokens)?))))
     }
 }

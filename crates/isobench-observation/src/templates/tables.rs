@@ -74,19 +74,21 @@ impl Replaced {
     }
 }
 
+/// Adds columns of a table.
+pub(super) fn add(all: &mut BTreeMap<RelationId, Columns>, table: RelationId, columns: &Columns) {
+    match (all.entry(table).or_insert(Columns::NONE), columns) {
+        (Columns::These(own), Columns::These(more)) => own.extend(more.iter().cloned()),
+        (own, _) => *own = Columns::All,
+    }
+}
+
 /// The columns of rows whose values transactions give free: all of those of tables that they delete from.
 pub(super) struct Freed(pub(super) BTreeMap<RelationId, Columns>);
 
 impl Freed {
     pub(super) fn of<'r>(catalog: &Catalog, statements: impl Iterator<Item = &'r Read>) -> Freed {
         let mut found: BTreeMap<RelationId, Columns> = BTreeMap::new();
-        let mut free = |table: RelationId, columns: &Columns| match (
-            found.entry(table).or_insert(Columns::NONE),
-            columns,
-        ) {
-            (Columns::These(all), Columns::These(more)) => all.extend(more.iter().cloned()),
-            (all, _) => *all = Columns::All,
-        };
+        let mut free = |table: RelationId, columns: &Columns| add(&mut found, table, columns);
         for statement in statements {
             for access in statement.accesses.iter().flatten() {
                 match access.deed {

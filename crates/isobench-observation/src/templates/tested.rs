@@ -7,6 +7,7 @@ use isobench_robustness::Columns;
 use isobench_script::{CommandKind, Script, Slot, Store, Symbols};
 
 use super::first::assigns;
+use super::tables::add;
 use super::{Read, Stored};
 use crate::catalog::{Catalog, ColumnType, RelationId};
 use crate::statement::{Access, Deed, Known, Rewritten, name_in_sql};
@@ -22,12 +23,8 @@ struct ReadRow {
 pub(super) fn changed<'r>(statements: impl Iterator<Item = &'r Read>) -> BTreeMap<RelationId, Columns> {
     let mut found: BTreeMap<RelationId, Columns> = BTreeMap::new();
     for access in statements.flat_map(|read| read.accesses.iter().flatten()) {
-        if !matches!(access.deed, Deed::Update | Deed::InsertOrUpdate) {
-            continue;
-        }
-        match (found.entry(access.table).or_insert(Columns::NONE), &access.writes) {
-            (Columns::These(all), Columns::These(more)) => all.extend(more.iter().cloned()),
-            (all, _) => *all = Columns::All,
+        if matches!(access.deed, Deed::Update | Deed::InsertOrUpdate) {
+            add(&mut found, access.table, &access.writes);
         }
     }
     found

@@ -105,7 +105,7 @@ fn copy(
         let refused = copied.make_schema(&text)?;
         let lacks = refused.iter().find(|(statement, _)| !only_watches(statement));
         for (statement, why) in &refused {
-            say(&format!("note: the copy lacks something: {}: {why}", first_words(statement)));
+            say(&fit(&format!("note: the copy lacks something: {}: {why}", first_words(statement))));
         }
         if let Some((statement, _)) = lacks {
             doubts.push(format!("the copy lacks what {} makes", first_words(statement)));
