@@ -11,12 +11,13 @@ use isobench_database::{Database, InitOptions, detect, init};
 use isobench_isolation::check::Options;
 use isobench_isolation::observed::ObservedDescription;
 use isobench_isolation::{Guarantee, Model, Order};
-use isobench_observation::{Catalog, observe};
+use isobench_observation::observe;
 use isobench_observer::{LocalServer, Processes};
 use isobench_pgserver::{Server, ServerOptions};
 use isobench_pgwire::{ConnectOptions, Connection, Host};
 use isobench_runner::{Control, Fleet, Job, RunWorkload, StopCondition, Storage, Watch};
 use isobench_script::{Mix, Symbols, Variables, Weighted, parse};
+use isobench_sql::Catalog;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::observing::{ObservedCase, SETTINGS, classified, shown, workload};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use isobench_isolation::history::Mode;
 use isobench_isolation::{Allocation, Level};
-use isobench_observation::{Carried, Ignored, Templates};
+use isobench_program::{Carried, Ignored, Templates};
 use isobench_result::Tried;
 use isobench_robustness::Program;
 use serde::Serialize;

@@ -2,7 +2,7 @@
 
 use isobench_isolation::history::Mode;
 use isobench_isolation::{Allocation, Level};
-use isobench_observation::Templates;
+use isobench_program::Templates;
 use isobench_result::Tried;
 use isobench_robustness::{Change, Promoted};
 use serde::Serialize;

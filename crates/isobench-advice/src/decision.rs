@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 
 use isobench_isolation::Level;
-use isobench_observation::Templates;
+use isobench_program::Templates;
 use isobench_result::Tried;
 use isobench_robustness::{Allocated, Harmful, Objection, Struck, allocate, decide};
 
@@ -293,7 +293,7 @@ impl Question<'_> {
 mod tests {
     use std::cell::RefCell;
 
-    use isobench_observation::{FirstLock, FirstLockKind, TemplateStatement};
+    use isobench_program::{FirstLock, FirstLockKind, TemplateStatement};
     use isobench_result::WrongOutcome;
     use isobench_robustness::{Branch, Columns, Operation, Program, Strength};
 

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use isobench_observation::Templates;
+use isobench_program::Templates;
 use isobench_robustness::{Columns, Kind, Place};
 
 use crate::makers::unique_index::{UniqueIndex, operation};
@@ -79,7 +79,7 @@ fn common<'c>(one: &'c Columns, other: &Columns) -> Vec<&'c str> {
 #[cfg(test)]
 mod tests {
     use isobench_isolation::Level;
-    use isobench_observation::TemplateStatement;
+    use isobench_program::TemplateStatement;
     use isobench_robustness::{Branch, Operation, Program, Struck, decide};
 
     use super::*;

@@ -24,7 +24,7 @@ pub(crate) mod unique_index;
 use std::collections::BTreeSet;
 
 use isobench_isolation::Level;
-use isobench_observation::Templates;
+use isobench_program::Templates;
 use isobench_robustness::{Program, Struck, allocate, subsets};
 
 use crate::change_set::{ChangeSet, Changed};

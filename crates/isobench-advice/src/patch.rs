@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use isobench_observation::{FirstLock, TemplateStatement, Templates};
+use isobench_program::{FirstLock, TemplateStatement, Templates};
 use isobench_robustness::{Change, Promotion};
 use similar::TextDiff;
 
@@ -159,7 +159,7 @@ pub fn difference(before: &[ScriptText], after: &[ScriptText]) -> String {
 mod tests {
     use std::collections::BTreeMap;
 
-    use isobench_observation::{FirstLockKind, Fix};
+    use isobench_program::{FirstLockKind, Fix};
     use isobench_robustness::Strength;
 
     use super::*;

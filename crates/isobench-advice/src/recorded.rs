@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use isobench_observation::Templates;
+use isobench_program::Templates;
 use isobench_result::StatementDependencies;
 use isobench_robustness::{How, Predicted};
 
@@ -85,7 +85,7 @@ fn how(name: &str) -> Option<How> {
 mod tests {
     use super::*;
 
-    use isobench_observation::TemplateStatement;
+    use isobench_program::TemplateStatement;
     use isobench_robustness::{Branch, Operation, Program};
 
     use crate::decision::Question;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use isobench_observation::Templates;
+use isobench_program::Templates;
 
 use crate::change_set::ChangeSet;
 use crate::decision::{Decision, Question};

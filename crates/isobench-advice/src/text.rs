@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use isobench_isolation::Level;
-use isobench_observation::Templates;
+use isobench_program::Templates;
 use isobench_report::{witness, wrap};
 use isobench_result::Tried;
 use isobench_result::numbers::counted;

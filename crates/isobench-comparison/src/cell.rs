@@ -9,11 +9,12 @@ use std::time::Duration;
 
 use isobench_database::Outage;
 use isobench_isolation::EffectiveLevel;
-use isobench_observation::{Catalog, Dark};
+use isobench_observation::Dark;
 use isobench_observer::{Observer, Part};
 use isobench_plan::Observe;
 use isobench_result::{Observation, RelationSize, Round};
 use isobench_runner::{ClientShare, Control, Job, RunSpec, RunWorkload};
+use isobench_sql::Catalog;
 
 use crate::conditions::Conditions;
 use crate::design::{CellPlan, Design};

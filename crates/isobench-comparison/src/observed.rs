@@ -16,13 +16,13 @@ use isobench_isolation::observed::{
     CommittedChange, CommittedTransaction, CommittedWrite, CommittedWrites, KeyForm, ObservedDescription,
     ObservedTable,
 };
-use isobench_observation::{
-    Catalog, Dark, Flows, Forms, Observed, SeenStatement, StatementPlace, observe_except, proved_levels,
-};
+use isobench_observation::{Dark, Forms, Observed, SeenStatement, observe_except};
 use isobench_plan::Observe;
+use isobench_program::{Flows, StatementPlace, proved_levels};
 use isobench_result as report;
 use isobench_runner::{Job, Pacing, Protocol, Restart, RunSpec, RunWorkload};
 use isobench_script::{Annotation, Mix, Script};
+use isobench_sql::Catalog;
 
 use crate::failure::{Failure, Outcome};
 use crate::plans::{AsWritten, Values, compare_plans};

@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use isobench_observation::{Reach, reach, writes_public};
 use isobench_pgwire::{Connection, Error};
 use isobench_script::{NotStatements, is_recorded, lexer, sql_statements};
+use isobench_sql::{Reach, reach, writes_public};
 
 use crate::failure::{Failure, Outcome};
 

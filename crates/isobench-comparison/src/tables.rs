@@ -5,9 +5,9 @@
 use std::time::{Duration, Instant};
 
 use isobench_database::{InitOptions, OwnNames, can_put_back, put_back};
-use isobench_observation::Reach;
 use isobench_pgwire::Connection;
 use isobench_result::StartingState;
+use isobench_sql::Reach;
 use isobench_workloads::Chosen;
 
 use crate::failure::{Failure, Outcome};

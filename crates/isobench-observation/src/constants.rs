@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use isobench_script::{CommandKind, Piece, Script, Slot, Sql, Store};
 
-use crate::catalog::Catalog;
-use crate::statement::{Examiner, Numbers, Surroundings};
-use crate::tokens::Text;
+use crate::statement::Numbers;
+use isobench_sql::Catalog;
+use isobench_sql::Text;
 
 /// The variables that every assignment in any script gives the same number.
 #[derive(Debug, Default)]
@@ -47,17 +47,16 @@ impl Constants {
     /// Notes the variables in which a command's results are stored.
     fn store(&mut self, sql: &Sql, catalog: &Catalog) {
         let (Store::Gset { prefix } | Store::Aset { prefix }) = &sql.store else { return };
-        let surroundings = Surroundings::default();
         let given = |text: &Text<'_>| {
-            let columns = text
-                .statements()
-                .into_iter()
-                .map(|range| Examiner::new(catalog, &surroundings, text, range).passage().gives);
+            let columns = text.statements().into_iter().map(|range| {
+                let bound = catalog.reading(&text.asked(&range).text).ok()?;
+                Some(bound.outputs.iter().map(|output| &output.name).collect::<Vec<_>>())
+            });
             columns.collect::<Option<Vec<_>>>()
         };
         match Text::scan(sql).as_ref().and_then(given) {
             Some(columns) => {
-                let names = columns.into_iter().flatten().map(|column| format!("{prefix}{}", column.name));
+                let names = columns.into_iter().flatten().map(|column| format!("{prefix}{column}"));
                 self.stored.extend(names);
             }
             None => {

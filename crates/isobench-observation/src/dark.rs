@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::catalog::Unobservable;
+use isobench_sql::Unobservable;
 
 /// What is seen of a statement, and what isn't.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -230,7 +230,7 @@ pub enum Dark {
 
 /// What may be unseen of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Hides<'d> {
+pub enum HiddenRows<'d> {
     /// Reads of this table.
     ReadsOf(&'d str),
     /// Reads of any table.
@@ -241,17 +241,17 @@ pub(crate) enum Hides<'d> {
 
 impl Dark {
     /// What it leaves unseen.
-    pub(crate) fn hides(&self) -> Hides<'_> {
+    pub fn hides(&self) -> HiddenRows<'_> {
         match self {
             Self::Subquery { table }
             | Self::Hidden { table, .. }
             | Self::Conflict { table }
             | Self::Search { table, .. }
-            | Self::SearchBy { table, .. } => Hides::ReadsOf(table),
+            | Self::SearchBy { table, .. } => HiddenRows::ReadsOf(table),
             Self::Function { writes: false, .. }
             | Self::Operator { writes: false, .. }
-            | Self::Reads { .. } => Hides::Reads,
-            _ => Hides::All,
+            | Self::Reads { .. } => HiddenRows::Reads,
+            _ => HiddenRows::All,
         }
     }
 
@@ -276,13 +276,13 @@ impl Dark {
     /// if writes may be unseen.
     pub fn reads_only(&self) -> Option<&str> {
         match self.hides() {
-            Hides::ReadsOf(table) => Some(table),
-            Hides::Reads | Hides::All => None,
+            HiddenRows::ReadsOf(table) => Some(table),
+            HiddenRows::Reads | HiddenRows::All => None,
         }
     }
 
     /// The table, none of whose rows are seen.
-    pub(crate) fn table(&self) -> Option<&str> {
+    pub fn table(&self) -> Option<&str> {
         match self {
             Self::Table { table, .. } | Self::Changed { table } => Some(table),
             _ => None,

@@ -25,48 +25,29 @@
 //!   literal, `true`, `false` or NULL may change what a statement means; who reads the values must not
 //!   take it for an operand of a search.
 
-mod catalog;
 mod constants;
 mod dark;
-mod flow;
 mod forms;
 mod plan;
-mod proof;
-mod reach;
 mod render;
 mod statement;
-mod templates;
-mod tokens;
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 use isobench_isolation::observed::{KeyForm, ObservedColumn, ObservedTable, Predicate, ValueForm};
 use isobench_script::{CommandKind, ObservedStatement, Script, SearchWhen, Sql};
-
-pub use catalog::{
-    Catalog, Check, Column, ColumnType, Events, ForeignKey, FunctionFacts, Inheritance, OnChange, Relation,
-    RelationKind, Triggers, Uniqueness, Unobservable,
+use isobench_sql::{
+    Catalog, ColumnType, RelationId, Text, changed_names, prepares_transaction, sets_savepoint,
 };
+
 use constants::{Assigned, Constants};
-pub use dark::{Access, Clause, Dark, SeenStatement, SeenTable, Unshown, VersionOrder};
-pub use flow::{Carried, Flows, StatementPlace};
+pub use dark::{Access, Clause, Dark, HiddenRows, SeenStatement, SeenTable, Unshown, VersionOrder};
 pub use forms::Forms;
 use forms::between;
 pub use plan::{Plans, Query};
-pub use proof::proved_levels;
-pub use reach::{Reach, reach, writes_public};
 use render::{Renderer, Tables, elsewhere, key_text, mentioned};
-use statement::{
-    Change, Examiner, Finding, Numbers, Role, Surroundings, changed_names, changes, prepares_transaction,
-    sets_savepoint,
-};
-pub use statement::{Fix, LockWithin, PartialKey, Rewritten, is_plain, is_reserved, name_in_sql};
-pub use templates::{
-    FirstLock, FirstLockKind, Ignored, Rows, TemplateStatement, Templates, templates, templates_with,
-};
-use tokens::Text;
-
+use statement::{Change, Examiner, Finding, Numbers, Role, Surroundings, changes};
 /// What can be observed of scripts, which were changed to show it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Observed {
@@ -122,7 +103,7 @@ pub fn observe_except<'s>(
             assigned.pass(&parsed.kind);
             if let CommandKind::Sql(sql) = &parsed.kind {
                 let numbers = constants.numbers(sql, &assigned.slots);
-                let mut findings = examine(sql, catalog, &surroundings, &numbers, obstacle.as_ref());
+                let mut findings = examine_all(sql, catalog, &surroundings, &numbers, obstacle.as_ref());
                 for Statement { text, finding, .. } in &mut findings {
                     if let Some(dark) = reason(text) {
                         finding.withdraw(dark);
@@ -213,8 +194,41 @@ pub fn statement_places(sql: &Sql) -> Vec<Range<usize>> {
     text.statements().iter().map(|range| text.bytes(range)).collect()
 }
 
+/// The tables of a statement, by what is seen of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SeenOf {
+    /// The tables of which its result can show rows; true of those that it writes.
+    pub shown: Vec<(RelationId, bool)>,
+    /// What isn't seen of it.
+    pub dark: Vec<Dark>,
+    /// The tables that it writes without showing it.
+    pub unseen: BTreeSet<RelationId>,
+    /// It may write any table.
+    pub writes_anything: bool,
+}
+
+impl SeenOf {
+    /// What is seen of a statement in its text, as the author wrote it, whatever scripts do to names.
+    pub fn statement(catalog: &Catalog, text: &Text<'_>, range: Range<usize>) -> SeenOf {
+        let found = Examiner::new(catalog, &Surroundings::default(), text, range).examine();
+        let shown = found.shown.iter().map(|shown| (shown.table, shown.role != Role::Read)).collect();
+        let Finding { dark, unseen, writes_anything, .. } = found;
+        SeenOf { shown, dark, unseen, writes_anything }
+    }
+
+    /// What is assumed of a statement that can't be split into words.
+    pub fn nothing() -> SeenOf {
+        SeenOf { dark: vec![Dark::NotUnderstood], writes_anything: true, ..SeenOf::default() }
+    }
+
+    /// True if it may write rows.
+    pub fn writes(&self) -> bool {
+        self.writes_anything || !self.unseen.is_empty() || self.shown.iter().any(|(_, writes)| *writes)
+    }
+}
+
 /// The findings of each statement of a command.
-fn examine(
+fn examine_all(
     sql: &Sql,
     catalog: &Catalog,
     surroundings: &Surroundings,

@@ -7,8 +7,8 @@ use isobench_script::{
     ObservedRows, ObservedSearch, ObservedStatement, Referred, RowField, RowRole, SearchOperand, SearchValue,
 };
 
-use crate::catalog::{Catalog, Relation, RelationId};
 use crate::statement::{Condition, Finding, Ordered, Packing, Role, Search, Shown};
+use isobench_sql::{Catalog, Relation, RelationId};
 
 /// The observed tables, by number, and the columns that are kept of each.
 #[derive(Debug, Default)]

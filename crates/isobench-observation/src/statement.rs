@@ -1,24 +1,16 @@
 //! One statement: which rows it reads and writes, and where its text can be extended to show them.
 
-mod accesses;
-mod advisory;
 mod aggregates;
 mod clauses;
-mod columns;
 mod command;
 mod condition;
-mod fixes;
 mod from;
 mod functions;
 mod joined;
 mod known;
-mod names;
 mod order;
-mod partial;
-mod places;
 mod query;
 mod removed;
-mod results;
 mod settings;
 mod walk;
 mod with;
@@ -35,22 +27,11 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Span, Token, TokenWithSpan};
 
-use crate::catalog::{Catalog, RelationId};
 use crate::dark::Dark;
-use crate::tokens::{Text, folded};
+use isobench_sql::{Catalog, RelationId};
+use isobench_sql::{Text, folded, may_write};
 
-pub(crate) use accesses::{Access, Deed, Operand as Known, WITHOUT_BLANKS, anything};
-pub(crate) use advisory::AdvisoryLock;
-pub(crate) use columns::Counted;
-pub(crate) use command::{
-    Mark, chains, changed_names, changes_meaning, prepares_transaction, savepoint, sets_savepoint,
-};
-pub(crate) use fixes::{Assigned, Assignment, Conditioned, Raised};
-pub use fixes::{Fix, LockWithin, Rewritten};
-pub use names::{is_plain, is_reserved, name_in_sql};
-pub use partial::PartialKey;
 pub(crate) use removed::Removed;
-pub(crate) use results::{ColumnName, Given, Operand, Passage};
 pub(crate) use settings::{Change, changes};
 
 /// What all scripts of a run do to names and transactions.
@@ -336,7 +317,7 @@ impl<'a> Examiner<'a> {
                     .into_iter()
                     .filter(|dark| matches!(dark, Dark::Function { .. } | Dark::Operator { .. })),
             );
-            self.found.writes_anything = before.writes_anything || self.may_write();
+            self.found.writes_anything = before.writes_anything || may_write(self.text, &self.range);
         }
         self.found
     }
@@ -390,7 +371,7 @@ impl<'a> Examiner<'a> {
 
     /// The targets of ON CONFLICT that the parser doesn't know: those with expressions, or of partial
     /// indexes. Without one it may be any of the unique indexes.
-    pub(super) fn partial_targets(&self) -> Vec<Range<usize>> {
+    fn partial_targets(&self) -> Vec<Range<usize>> {
         let tokens = &self.text.tokens;
         let open = |place: &usize| {
             self.range.contains(&(place + 2))

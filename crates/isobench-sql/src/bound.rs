@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::mentions::Mentions;
 use crate::node::{Node, NodeError, Object};
 use crate::reader::Reader;
 use crate::values::{Builtins, Value};
@@ -15,11 +16,75 @@ pub struct Bound {
     pub functions: BTreeSet<u32>,
     /// The operators of which the tree has no function, by OID: those of sorting, grouping and rows.
     pub operators: BTreeSet<u32>,
-    /// The columns of its result: their names, and their types by OID as far as they are known.
-    pub outputs: Vec<(String, Option<u32>)>,
+    /// The columns of its result.
+    pub outputs: Vec<Output>,
+    /// How often it mentions each column.
+    pub mentions: Mentions,
+    /// Its kind.
+    pub command: Command,
+    /// Its shape.
+    pub shape: Shape,
     /// The types of its parameters and constants, and those to which it converts values by their text or as a
     /// domain, by OID.
     pub types: BTreeSet<u32>,
+}
+
+/// The kind of a statement, without its WITH queries.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Command {
+    /// SELECT, VALUES or TABLE
+    #[default]
+    Query,
+    /// UPDATE
+    Update,
+    /// INSERT
+    Insert,
+    /// DELETE
+    Delete,
+    /// MERGE
+    Merge,
+}
+
+/// A column of a statement's result.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Output {
+    /// Its name.
+    pub name: String,
+    /// Its type by OID, if the tree says it.
+    pub of_type: Option<u32>,
+    /// The column whose value it has as it is, perhaps as text: of the relation with this place in
+    /// [`Bound::relations`], by its number.
+    pub column: Option<(usize, i32)>,
+    /// The columns that it mentions.
+    pub mentions: Mentions,
+    /// The function that it calls, by OID, and the arguments, if they depend on no row.
+    pub call: Option<(u32, Vec<Value>)>,
+}
+
+/// The shape of a statement.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
+pub struct Shape {
+    /// It is a query of relations and their inner joins alone, each of whose rows is one of the rows found.
+    pub shows_rows: bool,
+    /// It is a query whose rows are the same whatever values its result's columns have: nothing sorts, groups or
+    /// compares them.
+    pub any_values: bool,
+    /// It has an ORDER BY.
+    pub ordered: bool,
+    /// It has a LIMIT or an OFFSET.
+    pub limited: bool,
+    /// It is a query that certainly has one row, since it finds none in relations.
+    pub one_row: bool,
+}
+
+/// What an UPDATE raises by a number above 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Raised {
+    /// The column that it sets.
+    Itself,
+    /// The value of a parameter, `$1` being 1.
+    Parameter(usize),
 }
 
 /// A relation where a statement names it.
@@ -28,6 +93,8 @@ pub struct Bound {
 pub struct BoundRelation {
     /// Its OID.
     pub oid: u32,
+    /// The name by which the statement refers to it.
+    pub alias: String,
     /// The numbers of the columns that are read; 0 is the whole row, and those of system columns are
     /// negative.
     pub read: BTreeSet<i32>,
@@ -41,6 +108,11 @@ pub struct BoundRelation {
     pub updated: BTreeSet<i32>,
     /// The values that an UPDATE sets columns to, by their numbers, as far as they depend on no row.
     pub set: BTreeMap<i32, Value>,
+    /// The columns that an UPDATE sets to what follows from themselves alone, as in `SET n = n + 1`, by their numbers,
+    /// with the number of times that they are mentioned there.
+    pub kept_up: BTreeMap<i32, usize>,
+    /// The columns that an UPDATE sets to something plus a number above 0, by their numbers.
+    pub raised: BTreeMap<i32, Raised>,
     /// The rows that are inserted, each with the values of columns that depend on no row. One stands for all
     /// those that a query finds.
     pub rows: Vec<BTreeMap<i32, Value>>,
@@ -62,6 +134,8 @@ pub struct BoundRelation {
     pub only: bool,
     /// The statement itself names it, or a part of its UNION: no part that may not be executed.
     pub top: bool,
+    /// It is the target of the statement, or stands in its own FROM.
+    pub own: bool,
     /// Each row of the statement's result has a row of it, if the result isn't grouped.
     pub in_result: bool,
     /// The locks that are asked for.
@@ -76,6 +150,8 @@ pub struct BoundRelation {
 pub struct FoundRows {
     /// The values that columns have to be equal to, by their numbers, as far as they depend on no row.
     pub equal: BTreeMap<i32, Value>,
+    /// The texts that the values of columns have to have: `v::text = $1`. These are among the columns of `tested`.
+    pub as_text: BTreeMap<i32, Value>,
     /// The numbers of the columns in all other conditions.
     pub tested: BTreeSet<i32>,
     /// The numbers of the columns in conditions that depend on other rows, too.

@@ -6,12 +6,17 @@ use crate::bound::{FoundRows, Gap, field, number, objects};
 use crate::node::{Node, Object};
 use crate::values::{ColumnAt, Mentioned, Scope, Value};
 
+/// The type `text` (`pg_type.dat`).
+const TEXT: i64 = 25;
+
 /// A condition that rows have to meet.
 enum Condition {
     /// A column equals a value that depends on no row.
     Value(ColumnAt, Value),
     /// Two columns are equal.
     Same(ColumnAt, ColumnAt),
+    /// The text of a column equals a value that depends on no row.
+    Text(ColumnAt, Value),
     /// Something else.
     Other(Mentioned),
 }
@@ -64,6 +69,11 @@ pub fn found_rows(query: &Object, scope: &Scope<'_>, top: bool) -> Result<BTreeM
                     }
                     rows.tested.extend(columns.into_iter().filter(|column| !rows.equal.contains_key(column)));
                 }
+                Condition::Text(at, value) => {
+                    let columns = of_entry(&BTreeSet::from([*at]));
+                    rows.as_text.extend(columns.iter().map(|column| (*column, value.clone())));
+                    rows.tested.extend(columns);
+                }
                 Condition::Other(mentioned) => {
                     let columns = of_entry(&mentioned.columns);
                     let entries: BTreeSet<i64> = mentioned.columns.iter().map(|(at, _)| *at).collect();
@@ -109,7 +119,7 @@ fn equal(conditions: &[(Condition, BTreeSet<i64>)]) -> BTreeMap<ColumnAt, Value>
                         }
                     }
                 }
-                Condition::Value(..) | Condition::Other(_) => {}
+                Condition::Value(..) | Condition::Text(..) | Condition::Other(_) => {}
             }
         }
         if equal.len() == before {
@@ -232,6 +242,12 @@ fn condition(conjunct: &Node, scope: &Scope<'_>) -> Result<Condition, Gap> {
                 return Ok(Condition::Value(column, value));
             }
         }
+        for (one, other) in sides {
+            let of_text = as_text(one)?.map_or(Ok(None), |inner| scope.column(inner))?;
+            if let (Some(column), Some(value)) = (of_text, scope.value(other)?) {
+                return Ok(Condition::Text(column, value));
+            }
+        }
         if let (Some(one), Some(other)) = (scope.column(left)?, scope.column(right)?) {
             return Ok(Condition::Same(one, other));
         }
@@ -239,4 +255,12 @@ fn condition(conjunct: &Node, scope: &Scope<'_>) -> Result<Condition, Gap> {
     let mut mentioned = Mentioned::default();
     scope.collect(conjunct, 0, &mut mentioned)?;
     Ok(Condition::Other(mentioned))
+}
+
+/// What a value is the text of, in the same characters as in a result; `None` if it is something else.
+pub fn as_text(expression: &Node) -> Result<Option<&Node>, Gap> {
+    match expression.object().filter(|object| object.name == "COERCEVIAIO") {
+        Some(object) if number(object, "resulttype")? == TEXT => field(object, "arg").map(Some),
+        _ => Ok(None),
+    }
 }

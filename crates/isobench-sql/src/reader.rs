@@ -8,8 +8,10 @@ use std::rc::Rc;
 
 use crate::bound::{Bound, BoundRelation, Gap, LockStrength, RowLock, Wait, field, number, objects, oid};
 use crate::conditions::{found_rows, is_unlimited};
+use crate::mentions::count_query;
 use crate::node::{Node, Object};
-use crate::values::{Builtins, Scope, Value, outputs, targets};
+use crate::outputs::{command, kept_up, outputs, raised, shape};
+use crate::values::{Builtins, Scope, Value, targets};
 
 /// The nodes that only have values and further nodes in them.
 const PLAIN: [&str; 74] = [
@@ -122,13 +124,21 @@ pub(crate) struct Reader<'o> {
 impl<'o> Reader<'o> {
     pub(crate) fn read(query: &'o Object, builtins: &'o Builtins) -> Result<Bound, Gap> {
         let mut reader = Reader { bound: Bound::default(), builtins, around: None, top: true, united: false };
-        reader.query(query)?;
-        let list = if number(query, "commandType")? == 1 { "targetList" } else { "returningList" };
-        reader.bound.outputs = outputs(query, list)?;
+        // The statement's own relations come first.
+        let own = reader.query(query)?;
+        let scope = Rc::new(Scope::of(query, None, builtins)?);
+        for relation in reader.bound.relations.iter_mut().take(own.len()) {
+            relation.own = true;
+        }
+        reader.bound.outputs = outputs(query, &scope, &own)?;
+        reader.bound.mentions = count_query(&scope, query)?;
+        reader.bound.command = command(query)?;
+        reader.bound.shape = shape(query, &scope)?;
         Ok(reader.bound)
     }
 
-    fn query(&mut self, query: &'o Object) -> Result<(), Gap> {
+    /// Reads a query. Returns the entries of its FROM that are relations, in order.
+    fn query(&mut self, query: &'o Object) -> Result<Vec<i64>, Gap> {
         if *field(query, "utilityStmt")? != Node::Null {
             return Err(Gap::Kind("what a command does that is no query"));
         }
@@ -179,6 +189,7 @@ impl<'o> Reader<'o> {
                 relation.locks.push(lock(mark)?);
             }
         }
+        let places = here.iter().map(|(place, _)| *place).collect();
         self.bound.relations.extend(here.into_iter().map(|(_, relation)| relation));
         let unites = *field(query, "setOperations")? != Node::Null;
         let (top, united) = (self.top, self.united);
@@ -190,12 +201,12 @@ impl<'o> Reader<'o> {
             self.field(query, name, value)?;
         }
         (self.top, self.united, self.around) = (top, united, around);
-        Ok(())
+        Ok(places)
     }
 
     fn object(&mut self, object: &'o Object) -> Result<(), Gap> {
         if object.name == "QUERY" {
-            return self.query(object);
+            return self.query(object).map(drop);
         }
         if PLAIN.binary_search(&object.name.as_str()).is_err() {
             return Err(Gap::Node(object.name.clone()));
@@ -245,16 +256,23 @@ impl<'o> Reader<'o> {
 }
 
 /// Notes what a command does with its target.
-fn write(
-    query: &Object,
-    scope: &Scope<'_>,
+fn write<'o>(
+    query: &'o Object,
+    scope: &Rc<Scope<'o>>,
     conflict: Option<&Object>,
     relation: &mut BoundRelation,
 ) -> Result<(), Gap> {
     match number(query, "commandType")? {
         2 => {
             relation.updates = true;
-            relation.set = values(scope, targets(query, "targetList")?)?;
+            let targets = targets(query, "targetList")?;
+            let target = number(query, "resultRelation")?;
+            for (column, value) in &targets {
+                let place = (target, *column);
+                relation.kept_up.extend(kept_up(place, value, scope)?.map(|times| (*column, times)));
+                relation.raised.extend(raised(place, value, scope)?.map(|raised| (*column, raised)));
+            }
+            relation.set = values(scope, targets)?;
         }
         3 => {
             relation.inserts = true;
@@ -397,8 +415,10 @@ fn relation(entry: &Object, permissions: &[&Object]) -> Result<Option<BoundRelat
         }
         None => entry,
     };
+    let name = field(entry, "eref")?.object().ok_or(Gap::Kind("the name of a relation"))?;
     Ok(Some(BoundRelation {
         oid,
+        alias: field(name, "aliasname")?.token().unwrap_or_default().to_owned(),
         only: field(entry, "inh")?.token() == Some("false"),
         read: self::columns(columns, "selectedCols")?,
         inserted: self::columns(columns, "insertedCols")?,

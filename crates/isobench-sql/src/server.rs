@@ -41,13 +41,15 @@ pub enum Reading {
     Gap(#[from] Gap),
 }
 
-/// The query for [`Builtins`]: each row has `=`, an operator and nothing; `()`, a function and its name; or `::`, a type
+/// The query for [`Builtins`]. Transactions' numbers have an equality without an order. Each row has `=`, an operator and nothing; `()`, a function and its name; or `::`, a type
 /// and its name. A user's function may be called immutable although it reads tables, so only the server's own count.
 /// Functions of integers have their OID in the name, unless they give the same for integers of all sizes: `1 << 40`
 /// depends on the size.
 pub const BUILTINS: &str = "SELECT '=', amopopr, NULL::pg_catalog.text FROM pg_catalog.pg_amop \
          WHERE amopmethod = 403 AND amopstrategy = 3 \
          AND (amoplefttype = amoprighttype OR amoplefttype IN (20, 21, 23) AND amoprighttype IN (20, 21, 23)) \
+     UNION ALL SELECT '=', amopopr, NULL FROM pg_catalog.pg_amop \
+         WHERE amopmethod = 405 AND amopstrategy = 1 AND amoplefttype = 28 AND amoprighttype = 28 \
      UNION ALL SELECT '()', n.oid, n.name || CASE WHEN n.name !~ '^([-+*/%&|#~]|abs|mod|div|gcd|lcm)$' \
              AND EXISTS (SELECT FROM pg_catalog.unnest(n.proargtypes) AS a(oid) WHERE a.oid IN (20, 21, 23)) \
          THEN '#' || n.oid ELSE '' END \

@@ -50,7 +50,7 @@ pub struct Builtins {
 }
 
 /// Casts between types of integers, which keep the value or fail (`pg_proc.dat`).
-const INTEGER_CASTS: [u32; 6] = [313, 314, 480, 481, 714, 754];
+pub(crate) const INTEGER_CASTS: [u32; 6] = [313, 314, 480, 481, 714, 754];
 
 /// The type `real`.
 const REAL: u32 = 700;
@@ -77,7 +77,7 @@ pub(crate) struct Scope<'o> {
 }
 
 /// The types of integers: what is equal is the same (`pg_type.dat`).
-const INTEGERS: [u32; 3] = [20, 21, 23];
+pub(crate) const INTEGERS: [u32; 3] = [20, 21, 23];
 
 /// The columns in a part of a query.
 #[derive(Debug, Default)]
@@ -103,6 +103,15 @@ impl<'o> Scope<'o> {
         &self.entries
     }
 
+    pub(crate) fn builtins(&self) -> &'o Builtins {
+        self.builtins
+    }
+
+    /// True of the server's own functions that add two values.
+    pub(crate) fn is_sum(&self, function: u32) -> bool {
+        self.builtins.immutable.get(&function).is_some_and(|name| name == "+")
+    }
+
     pub(crate) fn is_equality(&self, operator: u32) -> bool {
         self.builtins.equalities.contains(&operator)
     }
@@ -111,6 +120,8 @@ impl<'o> Scope<'o> {
     pub(crate) fn column(&self, expression: &Node) -> Result<Option<ColumnAt>, Gap> {
         let Some(object) = expression.object() else { return Ok(None) };
         match object.name.as_str() {
+            // `old.column` in RETURNING is another value than the row has then.
+            "VAR" if object.get("varreturningtype").and_then(Node::number) == Some(1) => Ok(None),
             "VAR" if number(object, "varlevelsup")? == 0 => match self.behind(object)? {
                 Some(other) => self.column(other),
                 None => place(object).map(Some),
@@ -243,13 +254,13 @@ impl<'o> Scope<'o> {
         }
     }
 
-    fn entry(&self, variable: &Object) -> Result<Option<&'o Object>, Gap> {
+    pub(crate) fn entry(&self, variable: &Object) -> Result<Option<&'o Object>, Gap> {
         let at = usize::try_from(number(variable, "varno")? - 1).ok();
         Ok(at.and_then(|at| self.entries.get(at)).copied())
     }
 
     /// The expression behind the column of a join or of a group.
-    fn behind(&self, variable: &Object) -> Result<Option<&'o Node>, Gap> {
+    pub(crate) fn behind(&self, variable: &Object) -> Result<Option<&'o Node>, Gap> {
         let Some(entry) = self.entry(variable)? else { return Ok(None) };
         let all = match number(entry, "rtekind")? {
             2 => field(entry, "joinaliasvars")?,
@@ -295,7 +306,7 @@ impl<'o> Scope<'o> {
     /// Rows for which this query says something else aren't in the result of the one around it.
     fn of_every_row(&self, variable: &Object) -> Result<Option<Value>, Gap> {
         let levels = number(variable, "varlevelsup")?;
-        let Some(scope) = self.so_far_out(levels) else { return Ok(None) };
+        let Some(scope) = self.outer(levels) else { return Ok(None) };
         if scope.nullable.contains(&number(variable, "varno")?) {
             return Ok(None);
         }
@@ -340,7 +351,11 @@ impl<'o> Scope<'o> {
     }
 
     /// The scope so many queries further out.
-    fn so_far_out(&self, levels: i64) -> Option<&Scope<'o>> {
+    pub(crate) fn so_far_out(self: &Rc<Self>, levels: i64) -> Option<Rc<Scope<'o>>> {
+        (0..levels).try_fold(Rc::clone(self), |scope, _| scope.around.clone())
+    }
+
+    fn outer(&self, levels: i64) -> Option<&Scope<'o>> {
         (0..levels).try_fold(self, |scope, _| scope.around.as_deref())
     }
 
@@ -350,7 +365,7 @@ impl<'o> Scope<'o> {
         match number(entry, "rtekind")? {
             1 => Ok(field(entry, "subquery")?.object().map(|query| (query, self))),
             6 => {
-                let Some(scope) = self.so_far_out(number(entry, "ctelevelsup")?) else { return Ok(None) };
+                let Some(scope) = self.outer(number(entry, "ctelevelsup")?) else { return Ok(None) };
                 let name = field(entry, "ctename")?;
                 for with in objects(scope.query, "cteList")? {
                     if field(with, "ctename")? == name
@@ -367,7 +382,7 @@ impl<'o> Scope<'o> {
 
     /// True if this query certainly returns one row: no FROM, or VALUES of one row, and nothing that leaves it out
     /// or repeats it.
-    fn has_one_row(&self, query: &Object) -> Result<bool, Gap> {
+    pub(crate) fn has_one_row(&self, query: &Object) -> Result<bool, Gap> {
         let from = field(query, "jointree")?.object().ok_or(Gap::Kind("a query's FROM"))?;
         let none = |name: &'static str| field(query, name).map(|clause| *clause == Node::Null);
         let one = match (self.entries.as_slice(), field(from, "fromlist")?.elements()) {
@@ -403,20 +418,8 @@ pub(crate) fn targets<'o>(query: &'o Object, list: &'static str) -> Result<Vec<(
     Ok(found)
 }
 
-/// The names of a list of targets, and the types of their values.
-pub(crate) fn outputs(query: &Object, list: &'static str) -> Result<Vec<(String, Option<u32>)>, Gap> {
-    let mut found = Vec::new();
-    for target in objects(query, list)? {
-        if field(target, "resjunk")?.token() == Some("false") {
-            let name = field(target, "resname")?.token().unwrap_or("?column?").to_owned();
-            found.push((name, type_of(field(target, "expr")?)));
-        }
-    }
-    Ok(found)
-}
-
 /// The type of an expression's value, by OID, if the node says it.
-fn type_of(expression: &Node) -> Option<u32> {
+pub(crate) fn type_of(expression: &Node) -> Option<u32> {
     let object = expression.object()?;
     let name = match object.name.as_str() {
         "VAR" => "vartype",

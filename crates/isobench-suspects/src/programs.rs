@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use isobench_observation::{Catalog, Rows, Templates, templates_with};
+use isobench_program::{Rows, Templates, templates_with};
 use isobench_robustness::Program;
 use isobench_script::{Command, CommandKind, Script, Symbols};
+use isobench_sql::Catalog;
 
 use crate::script::{Assume, Written, write};
 use crate::template::Template;

@@ -2,10 +2,10 @@
 
 use isobench_database::Asked;
 use isobench_isolation::Level;
-use isobench_observation::Catalog;
 use isobench_pgserver::{Server, ServerOptions};
 use isobench_pgwire::{ConnectOptions, Connection, Host};
 use isobench_replay::{Recorded, read};
+use isobench_sql::Catalog;
 use isobench_suspects::{Answer, History, Kind, Screen, Scripts, judge, render};
 use isobench_testkit::capture::{Tape, column, done, row};
 use isobench_testkit::installed::{postgresql_programs, skip};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use isobench_observation::Templates;
+use isobench_program::Templates;
 use isobench_result::{OrderOutcome, Tried};
 use isobench_robustness::{Change, Kind, Operation, Promoted, Promotion, Strength};
 
@@ -69,7 +69,7 @@ fn locks(templates: &Templates, program: usize, shown: &Tried) -> Vec<Promotion>
 mod tests {
     use std::collections::BTreeMap;
 
-    use isobench_observation::{Fix, TemplateStatement};
+    use isobench_program::{Fix, TemplateStatement};
     use isobench_result::WrongOutcome;
     use isobench_robustness::{Branch, Columns, Program};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use isobench_observation::{FirstLock, FirstLockKind};
+use isobench_program::{FirstLock, FirstLockKind};
 
 use super::{Ground, Made, ReadAgain};
 use crate::change_set::{ChangeSet, Changed};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use isobench_observation::{LockWithin, TemplateStatement, Templates};
+use isobench_program::{LockWithin, TemplateStatement, Templates};
 use isobench_robustness::{Kind, Strength};
 
 use super::{Ground, Made, ReadAgain};

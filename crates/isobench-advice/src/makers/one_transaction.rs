@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use isobench_observation::{Carried, Templates};
+use isobench_program::{Carried, Templates};
 
 use crate::change_set::Changed;
 use crate::decision::Decision;

@@ -1,6 +1,6 @@
 //! UPDATEs that depend on fewer values that were read before, and changes that require what was read of their row.
 
-use isobench_observation::{Rewritten, TemplateStatement, Templates};
+use isobench_program::{Rewritten, TemplateStatement, Templates};
 use isobench_robustness::Kind;
 
 use super::{Ground, Made, ReadAgain};

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use isobench_observation::{PartialKey, is_plain, name_in_sql};
+use isobench_program::PartialKey;
 use isobench_robustness::{Kind, Operation, Place, Program, Term};
+use isobench_sql::{is_plain, name_in_sql};
 
 use super::{Ground, Made, ReadAgain};
 use crate::change_set::{ChangeSet, Changed};

@@ -1,8 +1,9 @@
 //! What the statements of each script may read without showing it.
 
 use isobench_isolation::observed::{MayRead, ObservedTable};
-use isobench_observation::{Catalog, Dark, SeenStatement};
+use isobench_observation::{Dark, SeenStatement};
 use isobench_script::Script;
+use isobench_sql::Catalog;
 
 /// What each script may read unseen, in their order; empty if none may read anything. `seen` has the
 /// statements of all scripts, in order.
@@ -86,7 +87,7 @@ mod tests {
     }
 
     fn with_table(name: &str) -> Catalog {
-        use isobench_observation::{Inheritance, Relation, RelationKind, Triggers};
+        use isobench_sql::{Inheritance, Relation, RelationKind, Triggers};
         let relation = Relation {
             oid: 1,
             schema: "public".to_owned(),

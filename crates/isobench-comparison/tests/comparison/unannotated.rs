@@ -2,10 +2,11 @@
 //! are read, as with them. So what was tested of the one is true of the other.
 
 use isobench_database::detect;
-use isobench_observation::{Catalog, Observed, observe};
+use isobench_observation::{Observed, observe};
 use isobench_pgserver::{Server, ServerOptions};
 use isobench_pgwire::{ConnectOptions, Connection, Host};
 use isobench_script::{CommandKind, ObservedStatement, Script, Symbols, parse};
+use isobench_sql::Catalog;
 use isobench_testkit::installed::{postgresql_programs, skip};
 use isobench_workloads::{Chosen, all, find};
 

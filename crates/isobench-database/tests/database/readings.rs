@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use isobench_database::Asked;
 use isobench_pgserver::{Server, ServerError, ServerOptions};
 use isobench_pgwire::{ConnectOptions, Connection, Host};
-use isobench_sql::{BUILTINS, Bound, BoundRelation, Builtins, Value, Wait, read_statements};
+use isobench_sql::{
+    BUILTINS, Bound, BoundRelation, Builtins, Output, Value, Wait, is_reserved, read_statements,
+};
 use isobench_testkit::golden::expect;
 use isobench_testkit::installed::{postgresql_programs, skip};
 
@@ -69,6 +71,8 @@ fn value_as_text(value: &Value) -> String {
             i64::from_le_bytes(bytes.as_slice().try_into().unwrap()).to_string()
         }
         Value::Constant { of_type: 25, bytes } => format!("'{}'", String::from_utf8_lossy(&bytes[4..])),
+        // Another one in each version.
+        Value::Constant { of_type: 2205, .. } => "a relation".to_owned(),
         Value::Constant { of_type, bytes } => format!("{bytes:?} of type {of_type}"),
         Value::WithoutBlanks(value) => format!("{} without blanks", value_as_text(value)),
         Value::Computed { text, parameters } => format!("{text} of {parameters:?}"),
@@ -114,8 +118,17 @@ fn relation_as_text(relation: &BoundRelation, name: &str, columns: &BTreeMap<(u3
     text.push_str(&list("order", &found.ordered));
     text.push_str(if found.exactly { " exactly" } else { "" });
     text.push_str(if found.nullable { " or none" } else { "" });
+    if !found.as_text.is_empty() {
+        text.push_str(&values("text", &found.as_text));
+    }
     if !relation.set.is_empty() {
         text.push_str(&values("set", &relation.set));
+    }
+    for (number, times) in &relation.kept_up {
+        write!(text, " {} of itself, {times} times", column(number)).unwrap();
+    }
+    for (number, raised) in &relation.raised {
+        write!(text, " {} raised from {raised:?}", column(number)).unwrap();
     }
     relation.rows.iter().for_each(|row| text.push_str(&values("row", row)));
     text.push_str(if relation.lists_rows { " listed" } else { "" });
@@ -128,6 +141,47 @@ fn relation_as_text(relation: &BoundRelation, name: &str, columns: &BTreeMap<(u3
         write!(text, " {:?}{wait}", lock.strength).unwrap();
     }
     text
+}
+
+/// The columns of a statement's result, how often it mentions columns, and its shape.
+fn result_as_text(
+    bound: &Bound,
+    relations: &BTreeMap<u32, String>,
+    columns: &BTreeMap<(u32, i32), String>,
+) -> Vec<String> {
+    let name = |oid: u32, number: i32| {
+        let column = columns.get(&(oid, number)).cloned().unwrap_or_else(|| number.to_string());
+        format!("{}.{column}", relations[&oid])
+    };
+    let output = |output: &Output| {
+        let column = output.column.map(|(place, number)| name(bound.relations[place].oid, number));
+        let call = output.call.as_ref().map(|(function, values)| {
+            let values: Vec<String> = values.iter().map(value_as_text).collect();
+            format!("function {function} of {}", values.join(", "))
+        });
+        match column.or(call) {
+            Some(is) => format!("{} is {is}", output.name),
+            None => output.name.clone(),
+        }
+    };
+    let outputs: Vec<String> = bound.outputs.iter().map(output).collect();
+    let mentions =
+        bound.mentions.iter().map(|((oid, number), times)| format!("{} {times}", name(*oid, *number)));
+    let mentions: Vec<String> = mentions.collect();
+    let shape = bound.shape;
+    let shape = [
+        (shape.shows_rows, "shows rows"),
+        (shape.any_values, "any values"),
+        (shape.ordered, "ordered"),
+        (shape.limited, "limited"),
+        (shape.one_row, "one row"),
+    ];
+    let shape: Vec<&str> = shape.into_iter().filter(|(is_so, _)| *is_so).map(|(_, word)| word).collect();
+    [("result", outputs.join(", ")), ("mentions", mentions.join(", ")), ("shape", shape.join(", "))]
+        .into_iter()
+        .filter(|(_, text)| !text.is_empty())
+        .map(|(word, text)| format!("{word}: {text}"))
+        .collect()
 }
 
 /// What a server says of all statements that it knows.
@@ -181,6 +235,7 @@ fn said(connection: &mut Connection) -> BTreeMap<String, String> {
         if lines.is_empty() {
             lines.push("nothing".to_owned());
         }
+        lines.extend(result_as_text(bound, &relations, &columns));
         for line in lines {
             writeln!(text, "    {line}").unwrap();
         }
@@ -321,4 +376,16 @@ fn version_17_reads_them_alike() {
 #[test]
 fn version_18_reads_them_alike() {
     same_in_version("version_18_reads_them_alike", Some("18"));
+}
+
+#[test]
+fn the_servers_reserved_words_are_known() {
+    let Some((_server, mut connection)) = server("the_servers_reserved_words_are_known", None) else {
+        return;
+    };
+    let words = "SELECT string_agg(word, ' ') FROM pg_get_keywords() WHERE catcode IN ('R', 'T')";
+    let words = connection.value(words).expect("keywords").expect("some");
+    let unknown: Vec<&str> = words.split(' ').filter(|word| !is_reserved(word)).collect();
+    assert!(unknown.is_empty() && words.len() > 100, "{unknown:?} of {words}");
+    assert!(!is_reserved("balance"));
 }

@@ -118,3 +118,17 @@ SELECT (SELECT max(l.note) FROM log l WHERE l.doctor = o.id) FROM doctors d LEFT
 SELECT id FROM doctors d WHERE id = $1 AND EXISTS (SELECT FROM log l WHERE l.doctor = d.id AND EXISTS (SELECT FROM log o WHERE o.doctor = d.id AND o.note = l.note))
 SELECT (SELECT max(o.id) FROM doctors o WHERE o.shift = l.doctor) FROM log l WHERE l.note = $1
 UPDATE doctors SET id = $2 WHERE id = $1 RETURNING (SELECT max(note) FROM log WHERE doctor = doctors.id)
+SELECT id AS a, shift::text AS b, shift + 1 AS c, d.on_call FROM doctors d WHERE shift::text = $1
+SELECT s.id, s.shift FROM (SELECT id, shift FROM doctors) s ORDER BY s.shift
+SELECT DISTINCT shift FROM doctors WHERE id = $1 LIMIT 3
+SELECT d.id, l.note FROM doctors d JOIN log l ON l.doctor = d.id WHERE d.id = $1 FOR UPDATE OF d
+SELECT id FROM doctors JOIN parts USING (id)
+UPDATE doctors SET shift = shift + 1 WHERE id = $1 RETURNING id, shift
+UPDATE doctors SET shift = $1 + 1, on_call = $2 WHERE id = $3 AND shift = $1
+UPDATE doctors SET shift = o.shift + 1 FROM doctors o WHERE o.id = doctors.id
+UPDATE doctors SET shift = abs(shift), id = 2 - id WHERE id = $1
+18 UPDATE doctors SET shift = 1 WHERE id = $1 RETURNING old.shift AS a, new.shift AS b
+SELECT pg_advisory_xact_lock($1)
+SELECT pg_advisory_xact_lock(hashtext($1 || 'a'), 2), pg_advisory_xact_lock_shared(7)
+SELECT pg_advisory_xact_lock_shared(1, $1) WHERE $2 > 1
+SELECT 1 UNION SELECT id FROM doctors

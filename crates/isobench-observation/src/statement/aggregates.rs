@@ -7,7 +7,7 @@ use sqlparser::ast::{Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgum
 
 use super::ident;
 use super::walk::{Node, walk};
-use crate::catalog::Catalog;
+use isobench_sql::Catalog;
 
 /// What output columns call.
 pub(super) struct Calls<'a> {

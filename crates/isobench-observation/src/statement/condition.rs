@@ -11,7 +11,7 @@ use sqlparser::tokenizer::Token;
 
 use super::from::Item;
 use super::{Condition, Examiner, Search, ident};
-use crate::catalog::{ColumnType, Relation, RelationId};
+use isobench_sql::{ColumnType, Relation, RelationId};
 
 /// The words that end a list of output columns of a SELECT without FROM, or a condition.
 pub(super) const LIST_ENDS: [&str; 12] = [
@@ -119,17 +119,6 @@ pub(super) fn conjuncts<'e>(condition: &'e Expr, parts: &mut Vec<&'e Expr>) {
             conjuncts(right, parts);
         }
         other => parts.push(other),
-    }
-}
-
-/// What a condition requires to be equal, if it is nothing else: two values, or the columns of two rows.
-pub(super) fn equalities(condition: &Expr) -> Vec<(&Expr, &Expr)> {
-    let Expr::BinaryOp { left, op: BinaryOperator::Eq, right } = condition else { return Vec::new() };
-    match (plain(left), plain(right)) {
-        (Expr::Tuple(left), Expr::Tuple(right)) if left.len() == right.len() => {
-            left.iter().zip(right).collect()
-        }
-        (left, right) => vec![(left, right)],
     }
 }
 

@@ -7,8 +7,8 @@ use sqlparser::ast::{
 };
 
 use super::{Examiner, Level, NotUnderstood, Packing, Role, Scope, Shown, Understood, ident};
-use crate::catalog::{Inheritance, RelationId};
 use crate::dark::{Clause, Dark};
+use isobench_sql::{Inheritance, RelationId};
 
 /// A table or subquery in FROM.
 pub(super) struct Item {

@@ -9,8 +9,8 @@ use sqlparser::tokenizer::Token;
 
 use super::walk::{Node, walk};
 use super::{Examiner, ident};
-use crate::catalog::{RelationId, RelationKind, Unobservable};
 use crate::dark::Dark;
+use isobench_sql::{RelationId, RelationKind, Unobservable};
 
 impl Examiner<'_> {
     /// Notes the functions and operators that may read or write tables. By tokens, so that no place

@@ -22,7 +22,7 @@ use super::condition::{Table, conjuncts, take_key};
 use super::from::{Item, Items, Source};
 use super::walk::{Node, walk};
 use super::{Condition, Examiner, Search, ident};
-use crate::catalog::{ColumnType, Inheritance, Relation, RelationId, RelationKind};
+use isobench_sql::{ColumnType, Inheritance, Relation, RelationId, RelationKind};
 
 /// A column: the table's place in FROM, and its name.
 type Column = (usize, String);

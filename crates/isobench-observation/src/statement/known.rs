@@ -12,7 +12,7 @@ use super::condition::{Table, cast_type, conjuncts};
 use super::from::{Item, Source};
 use super::joined::all_of;
 use super::{Condition, Examiner, NotUnderstood, Scope, Search, Understood, ident};
-use crate::catalog::{ColumnType, Inheritance, RelationId, RelationKind};
+use isobench_sql::{ColumnType, Inheritance, RelationId, RelationKind};
 
 impl Examiner<'_> {
     /// Adds what the answers of EXISTS among the output columns of a SELECT without FROM tell.

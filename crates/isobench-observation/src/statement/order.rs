@@ -8,9 +8,8 @@ use sqlparser::ast::{Expr, Ident, OrderByExpr, OrderByKind, OrderBySort, Query, 
 
 use super::condition::Table;
 use super::from::Item;
-use super::results::output_name;
 use super::{Condition, Examiner, Ordered, ident};
-use crate::catalog::{ColumnType, Relation};
+use isobench_sql::{ColumnType, Relation};
 
 /// The order of a query's rows.
 pub(super) struct Order {
@@ -112,6 +111,35 @@ fn numbered<'s>(select: &'s Select, digits: &str) -> Option<&'s Expr> {
         |item: &&SelectItem| matches!(item, SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. });
     match select.projection.iter().take_while(known).nth(place.checked_sub(1)?)? {
         SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => Some(expr),
+        _ => None,
+    }
+}
+
+/// The name that the server gives to an output column without one (PostgreSQL manual, "Column
+/// Labels"; the rest of its rules by trying).
+fn output_name(expr: &Expr) -> Option<String> {
+    match expr {
+        Expr::Nested(inner) => output_name(inner),
+        Expr::Identifier(name) => Some(ident(name)),
+        Expr::CompoundIdentifier(parts) => parts.last().map(ident),
+        Expr::Function(function) => function.name.0.last().and_then(|part| part.as_ident()).map(ident),
+        Expr::Exists { .. } => Some("exists".to_owned()),
+        // That of a value's type is the server's own name.
+        Expr::Cast { expr, .. } => own_name(expr),
+        Expr::Case { else_result, .. } => {
+            Some(else_result.as_deref().and_then(own_name).unwrap_or_else(|| "case".to_owned()))
+        }
+        Expr::Value(_) | Expr::BinaryOp { .. } | Expr::UnaryOp { .. } => Some("?column?".to_owned()),
+        _ => None,
+    }
+}
+
+/// The name that an expression has by itself: that of a column or of a function. Casts and CASE keep it.
+fn own_name(expr: &Expr) -> Option<String> {
+    match expr {
+        Expr::Nested(inner) | Expr::Cast { expr: inner, .. } => own_name(inner),
+        Expr::Case { else_result, .. } => else_result.as_deref().and_then(own_name),
+        Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Function(_) => output_name(expr),
         _ => None,
     }
 }

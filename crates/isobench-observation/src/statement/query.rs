@@ -14,8 +14,8 @@ use super::from::{Item, Items, Source};
 use super::known::count_of_all;
 use super::order::Order;
 use super::{Condition, Examiner, NotUnderstood, Packing, Role, Scope, Search, Shown, Understood};
-use crate::catalog::RelationId;
 use crate::dark::{Clause, Dark, Unshown};
+use isobench_sql::RelationId;
 
 /// What decides how a SELECT's rows can be shown.
 #[expect(clippy::struct_excessive_bools, reason = "independent properties of a query")]
@@ -444,7 +444,7 @@ impl Examiner<'_> {
 }
 
 /// True if `DISTINCT` at a place belongs to `IS [NOT] DISTINCT FROM`.
-fn follows_is(tokens: &[crate::tokens::Placed], distinct: usize) -> bool {
+fn follows_is(tokens: &[isobench_sql::Placed], distinct: usize) -> bool {
     let before = |steps: usize| distinct.checked_sub(steps).map(|place| &tokens[place]);
     let is = |steps: usize, word: &str| before(steps).is_some_and(|token| token.is(word));
     is(1, "is") || is(1, "not") && is(2, "is")

@@ -6,8 +6,8 @@ use std::ops::Range;
 
 use sqlparser::tokenizer::Token;
 
-use crate::catalog::{Catalog, RelationId};
-use crate::tokens::{Placed, Text};
+use isobench_sql::{Catalog, RelationId};
+use isobench_sql::{Placed, Text};
 
 /// What scripts may delete, and which columns they assign, by the last parts of names.
 #[derive(Debug, Default)]
@@ -90,7 +90,7 @@ impl Removed {
                 .any(|relation| catalog.cascades(relation, None).contains(&table))
             || catalog.foreign_keys.iter().any(|key| {
                 let own = catalog.resolve(Some(&key.table.0), &key.table.1) == Some(table);
-                own && key.on_update != crate::catalog::OnChange::Nothing
+                own && key.on_update != isobench_sql::OnChange::Nothing
                     && key.columns.iter().any(|column| columns.contains(column))
             })
     }

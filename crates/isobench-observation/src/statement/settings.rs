@@ -4,9 +4,8 @@ use std::ops::Range;
 
 use sqlparser::tokenizer::Token;
 
-use super::command::word;
-use crate::catalog::Catalog;
-use crate::tokens::{Placed, Text};
+use isobench_sql::Catalog;
+use isobench_sql::{Placed, Text, word};
 
 /// What a setting changes.
 #[derive(Debug, Clone, PartialEq, Eq)]

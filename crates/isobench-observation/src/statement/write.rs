@@ -16,8 +16,8 @@ use super::from::{Item, Items, Named, Source};
 use super::{
     Condition, Examiner, Level, NotUnderstood, Packing, Role, Scope, Search, Shown, Understood, ident,
 };
-use crate::catalog::{Events, Inheritance, RelationId, RelationKind};
 use crate::dark::{Clause, Dark, Unshown};
+use isobench_sql::{Events, Inheritance, RelationId, RelationKind};
 
 /// The table that a statement writes.
 struct Target {

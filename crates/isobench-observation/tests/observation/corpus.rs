@@ -3,8 +3,9 @@
 use std::fmt::Write;
 
 use crate::support::{self, Seen};
-use isobench_observation::{Catalog, observe};
+use isobench_observation::observe;
 use isobench_script::{Symbols, parse};
+use isobench_sql::Catalog;
 use isobench_testkit::golden::expect;
 use proptest::prelude::*;
 

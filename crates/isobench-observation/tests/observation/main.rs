@@ -2,15 +2,9 @@
 
 mod corpus;
 mod differential;
-mod flows;
-mod names;
 mod orm;
 mod plans;
-mod proved;
-mod readings;
 mod servers;
 mod support;
-mod templates;
-mod understood;
 mod withdrawn;
 mod workloads;

@@ -10,9 +10,10 @@ use std::path::{Path, PathBuf};
 
 use crate::servers::{compare, fetched, installed, load};
 use crate::support;
-use isobench_observation::{Catalog, Plans};
+use isobench_observation::Plans;
 use isobench_pgserver::Server;
 use isobench_pgwire::{ConnectOptions, Connection, Host};
+use isobench_sql::Catalog;
 use isobench_testkit::golden::expect;
 
 /// The least share of statements that are seen wholly with variables or values, percent.

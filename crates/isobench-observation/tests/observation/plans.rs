@@ -1,10 +1,11 @@
 //! The plans of both forms on a server: statements whose plans would change with the columns that
 //! show their rows are found, others are left alone; and a missing right is named.
 
-use isobench_observation::{Catalog, Dark, Plans};
+use isobench_observation::{Dark, Plans};
 use isobench_pgserver::{Server, ServerOptions};
 use isobench_pgwire::{ConnectOptions, Connection, Host};
 use isobench_script::Slot;
+use isobench_sql::Catalog;
 use isobench_testkit::installed::{postgresql_programs, skip};
 
 use crate::support;

@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::support::{self, Seen};
 use isobench_isolation::observed::{Elsewhere, Linked, NULL, ObservedTable, Predicate, ValueForm};
-use isobench_observation::{Catalog, Inheritance};
 use isobench_pgserver::{Server, ServerOptions};
 use isobench_pgwire::{ConnectOptions, Connection, Host, Rows};
 use isobench_script::{
     ObservedRows, ObservedSearch, ObservedStatement, Piece, Referred, RowRole, SearchOperand, SearchValue,
     SearchWhen, Slot, Sql, TextPart,
 };
+use isobench_sql::{Catalog, Inheritance};
 use isobench_testkit::golden::expect;
 use isobench_testkit::installed::{postgresql_programs, skip};
 use proptest::prelude::*;

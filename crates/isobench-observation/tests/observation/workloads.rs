@@ -4,10 +4,11 @@ use std::fmt::Write;
 use std::path::Path;
 
 use isobench_database::detect;
-use isobench_observation::{Catalog, observe};
+use isobench_observation::observe;
 use isobench_pgserver::{Server, ServerOptions};
 use isobench_pgwire::{ConnectOptions, Connection, Host};
 use isobench_script::{Symbols, builtins, parse};
+use isobench_sql::Catalog;
 use isobench_testkit::golden::expect;
 use isobench_testkit::installed::{postgresql_programs, skip};
 use isobench_workloads::{all, find};

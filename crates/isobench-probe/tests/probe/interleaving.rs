@@ -9,11 +9,12 @@ use isobench_database::Database;
 use isobench_database::products::YUGABYTEDB;
 use isobench_isolation::history::Mode;
 use isobench_isolation::{Allocation, Level};
-use isobench_observation::{Catalog, templates};
 use isobench_probe::Options;
 use isobench_probe::interleaving::{Found, Programs, TriedCondition, TryError, Trying, explore};
+use isobench_program::templates;
 use isobench_robustness::{Struck, allocate};
 use isobench_script::{Prng, Script, Symbols, Variables, parse};
+use isobench_sql::Catalog;
 
 use crate::support::{TestServer, installed};
 

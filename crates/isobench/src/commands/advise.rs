@@ -20,8 +20,8 @@ use isobench_comparison::{
 use isobench_database::{Database, InitOptions};
 use isobench_isolation::history::Mode;
 use isobench_isolation::{Allocation, Level};
-use isobench_observation::{Templates, templates};
 use isobench_plan::{Plan, Size};
+use isobench_program::{Templates, templates};
 use isobench_runner::{Control, Urgency};
 use isobench_script::{Script, Sql};
 

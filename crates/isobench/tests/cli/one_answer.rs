@@ -12,7 +12,7 @@ use crate::compare::words;
 use crate::support::scene::Scene;
 
 const PROBLEMS: &str = include_str!("one_answer/problems.txt");
-const SETS: &str = include_str!("../../../isobench-observation/tests/corpus/proved.txt");
+const SETS: &str = include_str!("../../../isobench-program/tests/corpus/proved.txt");
 
 /// Each so many problems is tried by default.
 const EACH: usize = 32;

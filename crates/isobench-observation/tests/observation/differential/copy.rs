@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use isobench_observation::{Catalog, Dark, Forms, Plans};
+use isobench_observation::{Dark, Forms, Plans};
 use isobench_pgserver::Server;
 use isobench_pgwire::{ConnectOptions, Connection, Host};
+use isobench_sql::Catalog;
 
 /// All rows of each table in the order in which they are stored, and the log in its own.
 const CONTENTS: &str = "SELECT

@@ -3,13 +3,14 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use isobench_observation::{
-    Catalog, Column, ColumnType, Dark, Events, ForeignKey, FunctionFacts, Inheritance, Observed, OnChange,
-    Relation, RelationKind, Triggers, observe_except,
-};
+use isobench_observation::{Dark, Observed, observe_except};
 use isobench_script::{
     CommandKind, ObservedRows, ObservedStatement, Referred, RowLimit, SearchValue, SearchWhen, Sql, Symbols,
     TextPart, parse,
+};
+use isobench_sql::{
+    Catalog, Column, ColumnType, Events, ForeignKey, FunctionFacts, Inheritance, OnChange, Relation,
+    RelationKind, Triggers,
 };
 
 /// The folder of the corpus.

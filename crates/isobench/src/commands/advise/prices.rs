@@ -7,8 +7,8 @@ use isobench_comparison::{
     Candidate, Design, Failure, Followers, Judging, Outcome, Surroundings, Target, Work, compare as measure,
 };
 use isobench_isolation::{Allocation, Level};
-use isobench_observation::Templates;
 use isobench_pgwire::SqlState;
+use isobench_program::Templates;
 use isobench_result::numbers::counted;
 use isobench_result::words::distinct;
 use isobench_result::{Cell, Document, between, summarise};

@@ -12,13 +12,14 @@ use isobench_comparison::{
 use isobench_isolation::history::Mode;
 use isobench_isolation::{Allocation, Level};
 use isobench_limits::LIMITS;
-use isobench_observation::{Catalog, Templates, templates};
 use isobench_pgwire::SqlState;
 use isobench_probe::Options;
 use isobench_probe::interleaving::{Found, LevelFound, TryError};
+use isobench_program::{Templates, templates};
 use isobench_result::numbers::counted;
 use isobench_runner::{Control, Urgency};
 use isobench_script::{CommandKind, Script, Weighted};
+use isobench_sql::Catalog;
 
 use crate::output::step;
 

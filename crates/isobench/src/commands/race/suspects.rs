@@ -9,11 +9,11 @@ use std::sync::Arc;
 use isobench_comparison::{Failure, Outcome, Setup};
 use isobench_database::Asked;
 use isobench_isolation::Level;
-use isobench_observation::Catalog;
 use isobench_pgwire::{ConnectOptions, Connection, Given, fit, process_environment};
 use isobench_replay::Recorded;
 use isobench_runner::{Control, Urgency};
 use isobench_script::{lexer, literal};
+use isobench_sql::Catalog;
 use isobench_suspects::{Answer, History, Screen, Scripts, judge, render};
 
 use super::copied::Copied;

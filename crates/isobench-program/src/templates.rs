@@ -1,0 +1,231 @@
+//! Scripts as programs of operations on rows, for the question which levels their transactions need.
+//!
+//! Each way through a script's `\if`s is a branch, and so is each statement that may find no row:
+//! then it locks none, and is a plain read. Of a statement that is repeated in a transaction the first
+//! and the last execution count, since a cycle passes through at most two operations of a transaction.
+//! A variable that is assigned anew is another variable.
+//!
+//! What isn't known of a statement makes it read and write anything of its tables, or of all tables if
+//! it has none.
+//!
+//! Assumption: rows of tables in which no script inserts or deletes are there when they are asked for by
+//! their key. Statements of which something else is known are given as `absent`.
+
+mod first;
+mod passes;
+mod read;
+mod repeated;
+mod tables;
+mod tested;
+mod unguarded;
+mod used;
+mod variables;
+mod walk;
+mod way;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use isobench_robustness::{Branch, Columns, Kind, Operation, Program};
+use isobench_script::{Script, Symbols};
+use isobench_sql::Catalog;
+
+use crate::flow::{Carried, Flows};
+use crate::statement::{Fix, LockWithin, PartialKey, Rewritten};
+pub use first::{FirstLock, FirstLockKind};
+use passes::{change_versions, drop_fresh, look_behind, parts_of_text, renamed, touched, wait_for_adjusted};
+use read::{Read, Statements, Stored, line, slots_given, touches_rows};
+use repeated::repeated;
+pub use tables::Ignored;
+use tables::{Changing, Freed, Replaced, Versions};
+use used::Used;
+use variables::Variables;
+use walk::Walk;
+
+/// The name of what advisory locks lock, in place of a table's.
+const ADVISORY_LOCKS: &str = "advisory locks";
+
+/// The name of all tables that no script names, for statements that may read and write anything.
+const OTHER_TABLES: &str = "other tables";
+
+/// The most ways through a script that are distinguished. A script with more reads and writes anything.
+const MOST_BRANCHES: usize = 96;
+
+/// The programs of scripts, and what of them isn't known.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Templates {
+    /// A program for each script, in their order.
+    pub programs: Vec<Program>,
+    /// Their statements on rows, in order.
+    pub statements: Vec<TemplateStatement>,
+    /// The tables that they use, by schema and name.
+    pub tables: BTreeSet<String>,
+    /// Scripts with too many ways through them, by their names.
+    pub branching: BTreeSet<String>,
+    /// Values that one transaction reads and a later one of the same script writes, which no level
+    /// protects.
+    pub carried: Vec<Carried>,
+    /// Statements that count at others in the programs, wholly or in part, by their names: what they read
+    /// is tested again there, or the same text is executed.
+    pub stands_for: BTreeMap<String, BTreeSet<String>>,
+    /// Rows that transactions could lock before anything else.
+    pub first_locks: Vec<FirstLock>,
+    /// Values whose order is left out.
+    pub ignored: Ignored,
+}
+
+/// A statement on rows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TemplateStatement {
+    /// The index of the script.
+    pub script: usize,
+    /// The index of its command, and the number of the statement in that.
+    pub place: (usize, usize),
+    /// The line of its command, from 1.
+    pub line: u32,
+    /// Its name in the programs, such as `pay.sql:7`.
+    pub at: String,
+    /// Its text with the names of variables, on one line.
+    pub text: String,
+    /// The same in its lines, with its comments.
+    pub written: String,
+    /// Why it reads and writes anything, if it does.
+    pub unknown: Option<String>,
+    /// How it could be written otherwise, by the tables whose rows it then locks or writes back.
+    pub fixes: BTreeMap<String, Fix>,
+    /// How an UPDATE could be written so that it depends on fewer values that were read before.
+    pub rewritten: Option<Rewritten>,
+    /// How it could lock the rows that it reads in a subquery, or the first of a queue.
+    pub locks_within: Vec<LockWithin>,
+    /// How it could require what the transaction read before of the row that it changes, as in `AND state = :state`.
+    pub tested: Option<Rewritten>,
+    /// The columns that an UPDATE sets to a constant.
+    pub constants: BTreeSet<String>,
+    /// The rows that it looks for, as far as a partial unique index could have them once.
+    pub partial_keys: BTreeSet<PartialKey>,
+}
+
+/// What is known of the rows that statements look for, by the statements' names.
+#[derive(Debug, Clone, Default)]
+pub struct Rows {
+    /// Those that may find no row although no script inserts or deletes any.
+    pub absent: BTreeSet<String>,
+    /// Those that certainly find the rows that they lock or change.
+    pub found: BTreeSet<String>,
+}
+
+/// Makes programs of scripts as their author wrote them. `absent` has the names of statements that may
+/// find no row although no script inserts or deletes any.
+pub fn templates(
+    scripts: &[Script],
+    symbols: &Symbols,
+    catalog: &Catalog,
+    absent: &BTreeSet<String>,
+) -> Templates {
+    let rows = Rows { absent: absent.clone(), found: BTreeSet::new() };
+    templates_with(scripts, symbols, catalog, &rows)
+}
+
+/// Does the same, with what is known of rows.
+pub fn templates_with(scripts: &[Script], symbols: &Symbols, catalog: &Catalog, rows: &Rows) -> Templates {
+    let flows = Flows::of(scripts, symbols, catalog);
+    let mut found = Templates { carried: flows.carried(), ..Templates::default() };
+    let Statements { mut read, on_rows, numbers } = Statements::of(scripts, catalog, &flows);
+    found.statements = on_rows;
+    renamed(&mut read);
+    let used = Used::of(scripts, symbols, &read);
+    let variables = Variables::of(scripts, symbols, catalog, &read);
+    variables.settle_all(&mut read, catalog);
+    if !catalog.sends_parameters {
+        parts_of_text(&mut read, &variables, symbols);
+    }
+    let reasons = read.iter().flatten().flatten().filter(|read| touches_rows(read.kind, &read.text));
+    for (statement, read) in found.statements.iter_mut().zip(reasons) {
+        statement.unknown = read.accesses.as_ref().err().cloned();
+    }
+    wait_for_adjusted(&mut found.statements, &numbers, &flows);
+    look_behind(&mut read, catalog);
+    drop_fresh(&mut read);
+    let all = touched(&mut read);
+    let tables: BTreeSet<String> = all.iter().map(|table| catalog.relations[*table].qualified()).collect();
+    let changed = tested::changed(read.iter().flatten().flatten());
+    unguarded::note(&mut read, catalog);
+    change_versions(&mut read);
+    let statements = || read.iter().flatten().flatten();
+    let freed = Freed::of(catalog, statements());
+    let changing = Changing::of(catalog, statements());
+    let replaced = Replaced::of(&read, catalog);
+    let versions = Versions::of(&changing, statements());
+    found.ignored = Ignored::of(catalog, statements());
+    for (number, (script, commands)) in scripts.iter().zip(&read).enumerate() {
+        found.first_locks.extend(first::first_locks(number, script, symbols, catalog, commands));
+        let mut tested = tested::tested(script, symbols, catalog, commands, &changed);
+        for statement in found.statements.iter_mut().filter(|one| one.script == number) {
+            statement.tested = tested.remove(&statement.at);
+        }
+        let repeated = repeated(script, symbols, commands);
+        found.note_repeated(&repeated, commands);
+        let (changing, replaced, freed, versions) = (&changing, &replaced, &freed, &versions);
+        let (variables, used, skipped) = (&variables, &used, repeated.into_keys().collect());
+        let walk = Walk {
+            script,
+            symbols,
+            catalog,
+            commands,
+            changing,
+            replaced,
+            freed,
+            versions,
+            variables,
+            used,
+            rows,
+            skipped,
+        };
+        let program = walk.program(&mut found.stands_for).unwrap_or_else(|| {
+            found.branching.insert(script.name.clone());
+            any_program(script, &tables, walk.unguarded())
+        });
+        found.programs.push(program);
+    }
+    found.tables = tables;
+    found
+}
+
+impl Templates {
+    /// Notes the statements that count at the first or the last execution of the same text.
+    fn note_repeated(&mut self, repeated: &BTreeMap<usize, [usize; 2]>, commands: &[Vec<Read>]) {
+        for (place, others) in repeated {
+            let names = others.iter().flat_map(|other| &commands[*other]).map(|read| read.at.clone());
+            let names: BTreeSet<String> = names.collect();
+            for read in &commands[*place] {
+                self.stands_for.entry(read.at.clone()).or_default().extend(names.clone());
+            }
+        }
+    }
+}
+
+/// The program of a script that may read and write any row of any table.
+fn any_program(script: &Script, tables: &BTreeSet<String>, unguarded: Vec<Operation>) -> Program {
+    let others = OTHER_TABLES.to_owned();
+    let tables = tables.iter().chain(std::iter::once(&others));
+    let mut operations: Vec<Operation> = tables.flat_map(|table| unknown(table, &script.name, 0)).collect();
+    operations.extend(unguarded);
+    Program::new(&script.name, vec![Branch { operations, ..Branch::default() }])
+}
+
+/// Everything that may be done with a table.
+fn unknown(table: &str, at: &str, statement: usize) -> [Operation; 2] {
+    [(Kind::Search, Columns::NONE), (Kind::Update, Columns::All)].map(|(kind, writes)| Operation {
+        kind,
+        table: table.to_owned(),
+        key: Vec::new(),
+        known: Vec::new(),
+        reads: Columns::All,
+        writes,
+        changes_key: true,
+        statement,
+        at: at.to_owned(),
+        newest: false,
+        certain: false,
+        found: false,
+    })
+}
