@@ -258,7 +258,7 @@ impl Advice {
                 not_tried: None,
             }
         });
-        let changed = changes.iter().flat_map(|set| &set.changes).map(|change| change.at.as_str());
+        let changed = changes.iter().flat_map(|set| &set.changes).map(|change| &change.at);
         let hints = hints(templates, &decision.reasons, &changed.collect());
         let unshown = decision.possible.iter().map(|possible| Unshown {
             theory: steps(programs, &possible.objection),

@@ -361,7 +361,7 @@ fn shown(text: &mut String, number: usize, reason: &Reason, width: usize) {
 
 /// The statements that a set changes: `visit.sql:4`.
 fn changed_places(set: &ChangeSet) -> String {
-    enumerated(&distinct(set.changes.iter().map(|change| change.at.clone())))
+    enumerated(&distinct(set.changes.iter().map(|change| change.at.to_string())))
 }
 
 /// The levels that are enough with a change, where they are lower.
@@ -389,8 +389,7 @@ fn lowered(advice: &Advice, set: &ChangeSet) -> String {
 /// The lines of a difference that say what to change.
 fn is_changed(line: &str, set: &ChangeSet) -> bool {
     // Of a transaction that begins and ends elsewhere the lines in between say which it is.
-    let is_wrapped =
-        set.changes.iter().any(|change| change.to == "BEGIN" || change.to.starts_with("SELECT "));
+    let is_wrapped = set.changes.iter().any(|change| change.to.wraps());
     is_wrapped && line.starts_with(' ')
         || line.starts_with("CREATE ")
         || line.starts_with(['+', '-']) && !line.starts_with("+++ ") && !line.starts_with("--- ")
@@ -451,7 +450,7 @@ mod tests {
     use super::*;
     use crate::advice::tests::doctors;
     use crate::advice::{Measured, UnknownStatement};
-    use crate::change_set::Changed;
+    use crate::change_set::{Changed, Edit};
 
     const SCREEN: Screen<'_> = Screen { width: 80, unicode: true, server: "PostgreSQL 18.1" };
 
@@ -508,9 +507,9 @@ mod tests {
         advice.changes = vec![ChangeSet {
             name: "lock leave.sql:3".to_owned(),
             changes: vec![Changed {
-                at: "leave.sql:3".to_owned(),
+                at: "leave.sql:3".into(),
                 table: "doctor".to_owned(),
-                to: "FOR SHARE".to_owned(),
+                to: Edit::Lock("FOR SHARE".to_owned()),
             }],
             allocation: Allocation::uniform(Level::ReadCommitted),
             diff: "--- a/leave.sql\n+++ b/leave.sql\n@@ -1,2 +1,2 @@\n BEGIN;\n-SELECT 1;\n+SELECT 1 FOR SHARE;\n".to_owned(),

@@ -1,11 +1,13 @@
 //! Changes of scripts and tables, with the levels that are enough then.
 
+use std::fmt;
+
 use isobench_isolation::history::Mode;
 use isobench_isolation::{Allocation, Level};
 use isobench_program::Templates;
 use isobench_result::Tried;
-use isobench_robustness::{Change, Promoted};
-use serde::Serialize;
+use isobench_robustness::{Change, Promoted, StatementId};
+use serde::{Serialize, Serializer};
 
 use crate::makers::one_transaction::Joined;
 use crate::patch::{ScriptText, difference, patched};
@@ -42,13 +44,76 @@ pub struct ChangeSet {
 #[derive(Debug, Clone, Serialize)]
 pub struct Changed {
     /// The statement: `pay.sql:7`.
-    pub at: String,
+    #[serde(serialize_with = "as_text")]
+    pub at: StatementId,
     /// The table.
     pub table: String,
-    /// `FOR SHARE` or another lock; a statement before it that locks a row, or writes it back; `UPDATE` for writing
-    /// the row back as it is; what an UPDATE sets then: `SET stock = stock - :quantity`; what it requires then: `AND
-    /// state = :state`; `BEGIN` for one transaction from there; or for an insert `CREATE UNIQUE INDEX …`.
-    pub to: String,
+    /// What is changed.
+    #[serde(serialize_with = "as_text")]
+    pub to: Edit,
+}
+
+/// A change of a statement. It is printed as the SQL that is new.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Edit {
+    /// It locks the rows that it reads: `FOR SHARE` or another lock.
+    Lock(String),
+    /// It writes the rows back as they are.
+    WriteBack,
+    /// A statement before it locks a row.
+    LockBefore(String),
+    /// A statement before it writes a row back as it is.
+    WriteBackBefore(String),
+    /// A statement before it takes an advisory lock.
+    AdvisoryLockBefore(String),
+    /// What an UPDATE sets: `SET stock = stock - :quantity`.
+    Sets(String),
+    /// What it requires, too: `AND state = :state`.
+    Requires(String),
+    /// One transaction begins there.
+    OneTransaction,
+    /// A unique index on the table of an INSERT: `CREATE UNIQUE INDEX …`.
+    Index(String),
+}
+
+impl Edit {
+    /// What is done, before the name of the statement.
+    fn verb(&self) -> &'static str {
+        match self {
+            Edit::Lock(_) | Edit::Index(_) => "lock",
+            Edit::WriteBack => "write back",
+            Edit::LockBefore(_) | Edit::AdvisoryLockBefore(_) => "lock before",
+            Edit::WriteBackBefore(_) => "write back before",
+            Edit::Sets(_) => "rewrite",
+            Edit::Requires(_) => "test again in",
+            Edit::OneTransaction => "one transaction from",
+        }
+    }
+
+    /// True if it may put lines around the author's.
+    pub(crate) fn wraps(&self) -> bool {
+        matches!(self, Edit::OneTransaction | Edit::LockBefore(_) | Edit::AdvisoryLockBefore(_))
+    }
+}
+
+impl fmt::Display for Edit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Edit::WriteBack => "UPDATE",
+            Edit::OneTransaction => "BEGIN",
+            Edit::Lock(sql)
+            | Edit::LockBefore(sql)
+            | Edit::WriteBackBefore(sql)
+            | Edit::AdvisoryLockBefore(sql)
+            | Edit::Sets(sql)
+            | Edit::Requires(sql)
+            | Edit::Index(sql) => sql,
+        })
+    }
+}
+
+fn as_text<S: Serializer>(value: &impl fmt::Display, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(value)
 }
 
 impl ChangeSet {
@@ -62,8 +127,8 @@ impl ChangeSet {
                 at: one.at.clone(),
                 table: one.table.clone(),
                 to: match one.change {
-                    Change::Lock(strength) => strength.clause().to_owned(),
-                    Change::Write => "UPDATE".to_owned(),
+                    Change::Lock(strength) => Edit::Lock(strength.clause().to_owned()),
+                    Change::Write => Edit::WriteBack,
                 },
             })
             .collect();
@@ -120,7 +185,7 @@ impl ChangeSet {
         levels: &[Level],
     ) -> ChangeSet {
         let set = ChangeSet::new(templates, scripts, scripts.to_vec(), Vec::new(), levels);
-        let sql = change.to.clone();
+        let sql = change.to.to_string();
         ChangeSet {
             name,
             changes: vec![change],
@@ -136,7 +201,7 @@ impl ChangeSet {
     /// for each other only with it; the number of changes.
     pub(crate) fn rank(&self) -> impl Ord + use<> {
         let highest = self.allocation.range().1;
-        let advisory = self.changes.iter().any(|change| change.to.contains("pg_advisory_xact_lock"));
+        let advisory = self.changes.iter().any(|change| matches!(change.to, Edit::AdvisoryLockBefore(_)));
         let (is_serializable, is_unproved) = (highest == Level::Serializable, self.unproved.is_some());
         (is_serializable, advisory, highest, is_unproved, !self.deadlocks.is_empty(), self.changes.len())
     }
@@ -149,18 +214,7 @@ impl ChangeSet {
 
 /// A short name for changes.
 fn name(changes: &[Changed]) -> String {
-    let one = |change: &Changed| {
-        let how = match change.to.as_str() {
-            "UPDATE" => "write back",
-            "BEGIN" => "one transaction from",
-            sets if sets.starts_with("SET ") => "rewrite",
-            condition if condition.starts_with("AND ") => "test again in",
-            first if first.starts_with("UPDATE ") => "write back before",
-            first if first.starts_with("SELECT ") => "lock before",
-            _ => "lock",
-        };
-        format!("{how} {}", change.at)
-    };
+    let one = |change: &Changed| format!("{} {}", change.to.verb(), change.at);
     changes.iter().map(one).collect::<Vec<_>>().join(" + ")
 }
 

@@ -307,7 +307,7 @@ mod tests {
     fn calls() -> Templates {
         let statement = TemplateStatement {
             line: 4,
-            at: "pay.sql:4".to_owned(),
+            at: "pay.sql:4".into(),
             text: "SELECT pay(:a)".to_owned(),
             unknown: Some("what pay reads and writes isn't known".to_owned()),
             ..TemplateStatement::default()

@@ -6,14 +6,18 @@
 use std::collections::BTreeSet;
 
 use isobench_program::Templates;
-use isobench_robustness::{Columns, Kind, Place};
+use isobench_robustness::{Columns, Kind, Place, StatementId};
 
 use crate::makers::unique_index::{UniqueIndex, operation};
 use crate::shown::Shown;
 
 /// The hints that follow from what happens at lower levels, each once. Not among them: statements that
 /// are `changed`, by their names.
-pub(crate) fn hints(templates: &Templates, reasons: &[Shown], changed: &BTreeSet<&str>) -> Vec<String> {
+pub(crate) fn hints(
+    templates: &Templates,
+    reasons: &[Shown],
+    changed: &BTreeSet<&StatementId>,
+) -> Vec<String> {
     let programs = &templates.programs;
     let mut hints: Vec<String> = Vec::new();
     for reason in reasons {
@@ -31,7 +35,12 @@ pub(crate) fn hints(templates: &Templates, reasons: &[Shown], changed: &BTreeSet
 }
 
 /// What may be done about a value that another transaction of the same program overwrites.
-fn atomic(templates: &Templates, read: Place, overwrites: Place, changed: &BTreeSet<&str>) -> Option<String> {
+fn atomic(
+    templates: &Templates,
+    read: Place,
+    overwrites: Place,
+    changed: &BTreeSet<&StatementId>,
+) -> Option<String> {
     let programs = &templates.programs;
     if read.role.program != overwrites.role.program {
         return None;
@@ -44,7 +53,7 @@ fn atomic(templates: &Templates, read: Place, overwrites: Place, changed: &BTree
     })?;
     let both = common(&reads.reads, &update.writes);
     let atomic = both.iter().any(|column| common(&update.reads, &Columns::from([*column])).is_empty());
-    if !atomic || reads.key.is_empty() || changed.contains(update.at.as_str()) {
+    if !atomic || reads.key.is_empty() || changed.contains(&update.at) {
         return None;
     }
     let statement = templates.statements.iter().find(|statement| statement.at == update.at);

@@ -164,7 +164,7 @@ fn changes(advice: &Advice) -> Option<Markup> {
     let columns =
         Heading::all(&[("change", false), ("what is written then", false), ("levels that do then", false)]);
     let lock = |set: &ChangeSet| {
-        let mut clauses: Vec<&str> = set.changes.iter().map(|change| change.to.as_str()).collect();
+        let mut clauses: Vec<String> = set.changes.iter().map(|change| change.to.to_string()).collect();
         clauses.dedup();
         clauses.join(", ")
     };

@@ -175,7 +175,7 @@ mod tests {
         let statement = TemplateStatement {
             place: (2, 0),
             line: 3,
-            at: "s.sql:3".to_owned(),
+            at: "s.sql:3".into(),
             text: "SELECT a FROM t WHERE id = :id".to_owned(),
             fixes: BTreeMap::from([("t".to_owned(), fix)]),
             ..TemplateStatement::default()
@@ -186,7 +186,7 @@ mod tests {
     }
 
     fn promotion(change: Change) -> Promotion {
-        Promotion { program: 0, at: "s.sql:3".to_owned(), table: "t".to_owned(), change }
+        Promotion { program: 0, at: "s.sql:3".into(), table: "t".to_owned(), change }
     }
 
     #[test]

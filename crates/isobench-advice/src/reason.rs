@@ -100,7 +100,7 @@ pub(crate) fn reason(programs: &[Program], shown: &Shown) -> Reason {
         first: programs[one.first].name.clone(),
         then: programs[one.then].name.clone(),
         how: one.how.map(How::short),
-        at: one.at,
+        at: one.at.map(|at| at.to_string()),
     };
     let meeting: BTreeSet<usize> = shown.casts().into_iter().flatten().collect();
     let of_meeting =

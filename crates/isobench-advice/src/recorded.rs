@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use isobench_program::Templates;
 use isobench_result::StatementDependencies;
-use isobench_robustness::{How, Predicted};
+use isobench_robustness::{How, Predicted, StatementId};
 
 use crate::advice::Advice;
 use crate::reason::Dependency;
@@ -27,7 +27,8 @@ impl Advice {
             let mut pairs =
                 first.names.iter().flat_map(|first| then.names.iter().map(move |then| (first, then)));
             if !pairs.any(|(first, then)| predicted.has(first, then, how)) {
-                others.insert((first.script, then.script, how, [first.at, then.at]));
+                let at = [first.at, then.at].map(|at| at.to_string());
+                others.insert((first.script, then.script, how, at));
             }
         }
         let dependency = |(first, then, how, at): (&str, &str, How, [String; 2])| Dependency {
@@ -47,10 +48,10 @@ impl Advice {
 /// The place of a statement in the scripts.
 struct Place<'t> {
     script: &'t str,
-    /// Script and line.
-    at: String,
-    /// The names of the statements there, and of those at which they count, as the programs have them.
-    names: Vec<&'t str>,
+    /// The command.
+    at: StatementId,
+    /// The statements there, and those at which they count in the programs.
+    names: Vec<StatementId>,
 }
 
 impl<'t> Place<'t> {
@@ -62,15 +63,15 @@ impl<'t> Place<'t> {
             line.parse::<u32>().ok()
         };
         let (script, line) = scripts.find_map(|script| Some((script, line(script)?)))?;
-        let at = format!("{script}:{line}");
-        let named = templates.statements.iter().map(|one| one.at.as_str());
+        let at = StatementId::new(script, line);
         // Those of one command are distinguished by what follows.
-        let mut names: Vec<&str> = named.filter(|name| name.split('#').next() == Some(at.as_str())).collect();
-        let others = names.iter().filter_map(|name| templates.stands_for.get(*name)).flatten();
-        let others: Vec<&str> = others.map(String::as_str).collect();
+        let own = templates.statements.iter().map(|one| &one.at).filter(|one| one.command() == at);
+        let mut names: Vec<StatementId> = own.cloned().collect();
+        let others = names.iter().filter_map(|name| templates.stands_for.get(name)).flatten();
+        let others: Vec<StatementId> = others.cloned().collect();
         names.extend(others);
         // A script with too many ways through it is one statement.
-        names.push(script);
+        names.push(StatementId::whole(script));
         Some(Place { script, at, names })
     }
 }

@@ -388,8 +388,8 @@ fn changes(text: &mut String, advice: &Advice, width: usize) {
     let Some(best) = best(&held) else { return };
     let _ = writeln!(text, "\nChanges that allow lower levels:");
     for set in held.iter().take(MOST_SETS) {
-        let clauses: BTreeSet<&str> = set.changes.iter().map(|change| change.to.as_str()).collect();
-        let clauses: Vec<&str> = clauses.into_iter().collect();
+        let clauses: BTreeSet<String> = set.changes.iter().map(|change| change.to.to_string()).collect();
+        let clauses: Vec<String> = clauses.into_iter().collect();
         let how = if set.setup.is_some() { String::new() } else { format!(" ({})", clauses.join(", ")) };
         let sentence = format!("{}{how}: {}", set.name, levels_then(set));
         for line in wrap(&sentence, width.saturating_sub(2), 2) {

@@ -17,7 +17,7 @@ use isobench_robustness::Columns;
 use isobench_script::{CommandKind, Script, Slot, Symbols};
 use isobench_sql::{Catalog, RelationId, RelationKind, Unobservable};
 
-use crate::statement::{Access, ColumnName, Counted, Deed, Rewritten};
+use crate::statement::{Access, ColumnName, Counted, Deed, Given, Rewritten};
 use columns::{Row, Taken, Values};
 use walk::Walk;
 
@@ -87,6 +87,8 @@ struct Node {
     /// The keys of the tables whose rows it shows.
     keys: BTreeSet<String>,
     taken: Vec<Taken>,
+    /// The columns of its result; `None` if they aren't known.
+    gives: Option<Vec<Given>>,
     /// Its result becomes variables.
     stored: bool,
     /// How it could be written so that it depends on fewer values that were read before.
@@ -261,6 +263,12 @@ impl Flows {
     /// True if a statement of a transaction may write.
     fn writes(&self, transaction: usize) -> bool {
         self.nodes.iter().any(|node| node.transaction == transaction && node.writes)
+    }
+
+    /// The columns of a statement's result, by its number among all of the scripts' statements; `None` if they aren't
+    /// known.
+    pub(crate) fn gives(&self, statement: usize) -> Option<Vec<Given>> {
+        self.nodes.get(statement)?.gives.clone()
     }
 
     /// How an UPDATE could be written so that it depends on fewer values that were read before, by its

@@ -3,14 +3,15 @@
 //! Each way through a script's `\if`s is a branch, and so is each statement that may find no row:
 //! then it locks none, and is a plain read. Of a statement that is repeated in a transaction the first
 //! and the last execution count, since a cycle passes through at most two operations of a transaction.
-//! A variable that is assigned anew is another variable.
+//! A variable that is assigned again is another variable.
 //!
-//! What isn't known of a statement makes it read and write anything of its tables, or of all tables if
-//! it has none.
+//! A statement that isobench can't analyse reads and writes any row of its tables, or of all tables if
+//! it names none.
 //!
 //! Assumption: rows of tables in which no script inserts or deletes are there when they are asked for by
 //! their key. Statements of which something else is known are given as `absent`.
 
+mod access;
 mod first;
 mod passes;
 mod read;
@@ -25,7 +26,7 @@ mod way;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use isobench_robustness::{Branch, Columns, Kind, Operation, Program};
+use isobench_robustness::{Branch, Columns, Kind, Operation, Program, StatementId};
 use isobench_script::{Script, Symbols};
 use isobench_sql::Catalog;
 
@@ -33,7 +34,7 @@ use crate::flow::{Carried, Flows};
 use crate::statement::{Fix, LockWithin, PartialKey, Rewritten};
 pub use first::{FirstLock, FirstLockKind};
 use passes::{change_versions, drop_fresh, look_behind, parts_of_text, renamed, touched, wait_for_adjusted};
-use read::{Read, Statements, Stored, line, slots_given, touches_rows};
+use read::{Read, Statements, Stored, slots_given, touches_rows};
 use repeated::repeated;
 pub use tables::Ignored;
 use tables::{Changing, Freed, Replaced, Versions};
@@ -66,7 +67,7 @@ pub struct Templates {
     pub carried: Vec<Carried>,
     /// Statements that count at others in the programs, wholly or in part, by their names: what they read
     /// is tested again there, or the same text is executed.
-    pub stands_for: BTreeMap<String, BTreeSet<String>>,
+    pub stands_for: BTreeMap<StatementId, BTreeSet<StatementId>>,
     /// Rows that transactions could lock before anything else.
     pub first_locks: Vec<FirstLock>,
     /// Values whose order is left out.
@@ -82,8 +83,8 @@ pub struct TemplateStatement {
     pub place: (usize, usize),
     /// The line of its command, from 1.
     pub line: u32,
-    /// Its name in the programs, such as `pay.sql:7`.
-    pub at: String,
+    /// Which it is in the programs.
+    pub at: StatementId,
     /// Its text with the names of variables, on one line.
     pub text: String,
     /// The same in its lines, with its comments.
@@ -104,22 +105,22 @@ pub struct TemplateStatement {
     pub partial_keys: BTreeSet<PartialKey>,
 }
 
-/// What is known of the rows that statements look for, by the statements' names.
+/// What is known of the rows that statements look for.
 #[derive(Debug, Clone, Default)]
 pub struct Rows {
     /// Those that may find no row although no script inserts or deletes any.
-    pub absent: BTreeSet<String>,
+    pub absent: BTreeSet<StatementId>,
     /// Those that certainly find the rows that they lock or change.
-    pub found: BTreeSet<String>,
+    pub found: BTreeSet<StatementId>,
 }
 
-/// Makes programs of scripts as their author wrote them. `absent` has the names of statements that may
+/// Makes programs of scripts as their author wrote them. `absent` are the statements that may
 /// find no row although no script inserts or deletes any.
 pub fn templates(
     scripts: &[Script],
     symbols: &Symbols,
     catalog: &Catalog,
-    absent: &BTreeSet<String>,
+    absent: &BTreeSet<StatementId>,
 ) -> Templates {
     let rows = Rows { absent: absent.clone(), found: BTreeSet::new() };
     templates_with(scripts, symbols, catalog, &rows)
@@ -195,7 +196,7 @@ impl Templates {
     fn note_repeated(&mut self, repeated: &BTreeMap<usize, [usize; 2]>, commands: &[Vec<Read>]) {
         for (place, others) in repeated {
             let names = others.iter().flat_map(|other| &commands[*other]).map(|read| read.at.clone());
-            let names: BTreeSet<String> = names.collect();
+            let names: BTreeSet<StatementId> = names.collect();
             for read in &commands[*place] {
                 self.stands_for.entry(read.at.clone()).or_default().extend(names.clone());
             }
@@ -207,13 +208,14 @@ impl Templates {
 fn any_program(script: &Script, tables: &BTreeSet<String>, unguarded: Vec<Operation>) -> Program {
     let others = OTHER_TABLES.to_owned();
     let tables = tables.iter().chain(std::iter::once(&others));
-    let mut operations: Vec<Operation> = tables.flat_map(|table| unknown(table, &script.name, 0)).collect();
+    let whole = StatementId::whole(&script.name);
+    let mut operations: Vec<Operation> = tables.flat_map(|table| unknown(table, &whole, 0)).collect();
     operations.extend(unguarded);
     Program::new(&script.name, vec![Branch { operations, ..Branch::default() }])
 }
 
 /// Everything that may be done with a table.
-fn unknown(table: &str, at: &str, statement: usize) -> [Operation; 2] {
+fn unknown(table: &str, at: &StatementId, statement: usize) -> [Operation; 2] {
     [(Kind::Search, Columns::NONE), (Kind::Update, Columns::All)].map(|(kind, writes)| Operation {
         kind,
         table: table.to_owned(),
@@ -223,7 +225,7 @@ fn unknown(table: &str, at: &str, statement: usize) -> [Operation; 2] {
         writes,
         changes_key: true,
         statement,
-        at: at.to_owned(),
+        at: at.clone(),
         newest: false,
         certain: false,
         found: false,

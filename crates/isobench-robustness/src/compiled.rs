@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::StatementId;
 use crate::columns::Columns;
 use crate::model::{Branch, Kind, Operation, Program, Strength, Term};
 use crate::struck::{Strike, Struck};
@@ -79,7 +80,7 @@ struct Names {
     /// By table and name.
     columns: BTreeMap<(usize, String), usize>,
     constants: BTreeMap<String, usize>,
-    statements: BTreeMap<String, usize>,
+    statements: BTreeMap<StatementId, usize>,
 }
 
 /// The number of a name, which is added if it is new.
@@ -118,7 +119,7 @@ impl Compiled {
             std::mem::take(&mut names.constants).into_iter().map(|(text, number)| (number, text)).collect();
         constants.sort();
         let constants = constants.into_iter().map(|(_, text)| text).collect();
-        let statement = |name: &String| names.statements.get(name).copied();
+        let statement = |name: &StatementId| names.statements.get(name).copied();
         let numbers = |one: &Strike| {
             let names = [&one.read, &one.overwritten_by, &one.by, &one.back];
             let numbers: Vec<usize> = names.into_iter().filter_map(statement).collect();

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::StatementId;
 use crate::compiled::{Compiled, CompiledBranch};
 use crate::conflict::same_row;
 use crate::model::{Kind, Operation, Program};
@@ -24,9 +25,9 @@ pub struct Waiting {
     /// The index of its program.
     pub program: usize,
     /// The statement that took the lock which it holds ([`crate::Operation::at`]), and its table.
-    pub holds: (String, String),
+    pub holds: (StatementId, String),
     /// The statement that waits, and its table.
-    pub waits: (String, String),
+    pub waits: (StatementId, String),
 }
 
 /// Finds the pairs of transactions that can wait for each other for rows that they name by their keys. Rows
@@ -144,7 +145,9 @@ mod tests {
         let program =
             |operations: &&[Operation]| Program::new("p", vec![Branch::new("b", operations.to_vec())]);
         let programs: Vec<Program> = programs.iter().map(program).collect();
-        let named = |one: Deadlock| [one.one.holds.0, one.one.waits.0, one.other.holds.0, one.other.waits.0];
+        let named = |one: Deadlock| {
+            [one.one.holds.0, one.one.waits.0, one.other.holds.0, one.other.waits.0].map(|at| at.to_string())
+        };
         deadlocks(&programs).into_iter().map(named).collect()
     }
 

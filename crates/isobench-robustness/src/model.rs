@@ -24,6 +24,7 @@
 
 use std::fmt;
 
+use crate::StatementId;
 use crate::columns::Columns;
 
 /// A program: the transactions of a script, which all run at one level.
@@ -171,8 +172,8 @@ pub struct Operation {
     /// The number of its statement in the branch, ascending. The plain reads of a statement are at one
     /// instant, before its locks.
     pub statement: usize,
-    /// The place of its statement, such as `pay.sql:7`: the same in all branches that have it.
-    pub at: String,
+    /// Its statement: the same in all branches that have it.
+    pub at: StatementId,
     /// True if it reads the newest data whatever the level, after the plain reads of its statement: the
     /// server's own checks and actions of foreign keys (`ri_triggers.c`, `detectNewRows`).
     pub newest: bool,
@@ -200,7 +201,7 @@ impl Operation {
             writes,
             changes_key: false,
             statement: 0,
-            at: String::new(),
+            at: StatementId::default(),
             newest: kind == Kind::Vacant,
             certain: true,
             found: true,
@@ -279,8 +280,8 @@ impl Operation {
 
     /// The same as part of this statement.
     #[must_use]
-    pub fn in_statement(self, at: &str) -> Operation {
-        Operation { at: at.to_owned(), ..self }
+    pub fn in_statement(self, at: impl Into<StatementId>) -> Operation {
+        Operation { at: at.into(), ..self }
     }
 
     /// The strongest row lock that it may take.
@@ -311,7 +312,7 @@ impl Branch {
         let mut number = 0;
         for place in 1..branch.operations.len() {
             let [before, this] = &mut branch.operations[place - 1..=place] else { continue };
-            number += usize::from(this.at.is_empty() || before.at != this.at);
+            number += usize::from(this.at.is_unnamed() || before.at != this.at);
             this.statement = number;
         }
         branch

@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
+use crate::StatementId;
 use crate::compiled::Compiled;
 use crate::model::{Kind, Operation, Program};
 use crate::struck::Strike;
@@ -85,7 +86,7 @@ pub struct Dependency {
     /// How it depends; `None` if it may be in any way.
     pub how: Option<How>,
     /// The statements of both by which it does; empty if they may be any.
-    pub at: [String; 2],
+    pub at: [StatementId; 2],
 }
 
 /// How a transaction depends on another one (Adya, "Weak Consistency", 1999, section 3.1).
@@ -195,7 +196,7 @@ impl Objection {
                 first: pair[0].program,
                 then: pair[1].program,
                 how: None,
-                at: [String::new(), String::new()],
+                at: [StatementId::default(), StatementId::default()],
             }));
         }
         let how = match (writes(self.by), writes(self.back)) {
@@ -239,7 +240,7 @@ impl Steps<'_> {
     fn deed(&self, place: Place) -> String {
         let operation = self.operation(place);
         let mut deed = format!("{} of {}", operation.kind, operation.table);
-        if !operation.at.is_empty() {
+        if !operation.at.is_unnamed() {
             let _ = write!(deed, " at {}", operation.at);
         }
         deed

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::StatementId;
 use crate::compiled::{Compiled, CompiledOperation};
 use crate::conflict::may_meet;
 use crate::model::Program;
@@ -11,18 +12,18 @@ use crate::struck::Struck;
 
 /// The dependencies between statements of programs that are possible.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Predicted(BTreeSet<(String, String, How)>);
+pub struct Predicted(BTreeSet<(StatementId, StatementId, How)>);
 
 impl Predicted {
     /// Those of transactions of these programs, two of the same one included.
     pub fn of(programs: &[Program]) -> Predicted {
         let compiled = Compiled::of(programs, &Struck::new());
-        let named: Vec<(&str, &CompiledOperation)> = compiled
+        let named: Vec<(&StatementId, &CompiledOperation)> = compiled
             .branches
             .iter()
             .flat_map(|branch| {
                 let operations = &programs[branch.program].branches[branch.branch].operations;
-                operations.iter().map(|operation| operation.at.as_str()).zip(&branch.operations)
+                operations.iter().map(|operation| &operation.at).zip(&branch.operations)
             })
             .collect();
         let mut found = Predicted::default();
@@ -40,8 +41,8 @@ impl Predicted {
 
     /// True if a transaction may depend so on another one that comes first, by these statements
     /// ([`crate::Operation::at`]).
-    pub fn has(&self, first: &str, then: &str, how: How) -> bool {
-        self.0.contains(&(first.to_owned(), then.to_owned(), how))
+    pub fn has(&self, first: &StatementId, then: &StatementId, how: How) -> bool {
+        self.0.contains(&(first.clone(), then.clone(), how))
     }
 }
 
@@ -81,13 +82,25 @@ mod tests {
     #[test]
     fn dependencies_are_by_columns_and_values_but_writes_by_rows() {
         let predicted = Predicted::of(&programs());
-        assert!(predicted.has("pay.sql:1", "pay.sql:2", How::ReadWrite));
-        assert!(predicted.has("pay.sql:2", "pay.sql:1", How::WriteRead));
-        assert!(!predicted.has("pay.sql:1", "pay.sql:2", How::WriteRead), "the read writes nothing");
-        assert!(predicted.has("pay.sql:2", "name.sql:1", How::WriteWrite), "other columns of one row");
-        assert!(!predicted.has("pay.sql:1", "name.sql:1", How::ReadWrite), "other columns");
-        assert!(!predicted.has("name.sql:1", "name.sql:2", How::WriteRead), "other rows");
-        assert!(predicted.has("name.sql:1", "name.sql:1", How::WriteWrite), "two transactions of a program");
-        assert!(!predicted.has("other.sql:1", "pay.sql:2", How::ReadWrite), "no such statement");
+        assert!(predicted.has(&"pay.sql:1".into(), &"pay.sql:2".into(), How::ReadWrite));
+        assert!(predicted.has(&"pay.sql:2".into(), &"pay.sql:1".into(), How::WriteRead));
+        assert!(
+            !predicted.has(&"pay.sql:1".into(), &"pay.sql:2".into(), How::WriteRead),
+            "the read writes nothing"
+        );
+        assert!(
+            predicted.has(&"pay.sql:2".into(), &"name.sql:1".into(), How::WriteWrite),
+            "other columns of one row"
+        );
+        assert!(!predicted.has(&"pay.sql:1".into(), &"name.sql:1".into(), How::ReadWrite), "other columns");
+        assert!(!predicted.has(&"name.sql:1".into(), &"name.sql:2".into(), How::WriteRead), "other rows");
+        assert!(
+            predicted.has(&"name.sql:1".into(), &"name.sql:1".into(), How::WriteWrite),
+            "two transactions of a program"
+        );
+        assert!(
+            !predicted.has(&"other.sql:1".into(), &"pay.sql:2".into(), How::ReadWrite),
+            "no such statement"
+        );
     }
 }

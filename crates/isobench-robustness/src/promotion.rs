@@ -11,6 +11,7 @@ use std::thread;
 
 use isobench_isolation::Level;
 
+use crate::StatementId;
 use crate::allocation::lowest_of;
 use crate::columns::Columns;
 use crate::model::{Branch, Kind, Operation, Program, Strength, Term};
@@ -42,8 +43,8 @@ pub enum Change {
 pub struct Promotion {
     /// The index of the program.
     pub program: usize,
-    /// The place of the statement, [`Operation::at`]; in all branches that have it.
-    pub at: String,
+    /// The statement, in all branches that have it.
+    pub at: StatementId,
     /// The table that is read.
     pub table: String,
     /// The change.
@@ -233,8 +234,11 @@ fn is_read(operation: &Operation) -> bool {
 }
 
 /// The place of an operation's statement; one that has no name is on its own.
-fn place_of(branch: &str, place: usize, operation: &Operation) -> String {
-    if operation.at.is_empty() { format!("{branch}:{}", place + 1) } else { operation.at.clone() }
+fn place_of(branch: &str, place: usize, operation: &Operation) -> StatementId {
+    if operation.at.is_unnamed() {
+        return StatementId::new(branch, u32::try_from(place + 1).unwrap_or(u32::MAX));
+    }
+    operation.at.clone()
 }
 
 /// A read that could be changed.

@@ -1,19 +1,21 @@
-//! What could not be shown, and is left out when levels are decided anew.
+//! What could not be shown, and is left out when levels are decided again.
 
 use std::collections::BTreeSet;
+
+use crate::StatementId;
 
 /// Statements by [`crate::Operation::at`] of which it was tried in vain to show that a transaction is split by
 /// them. Objections that consist of them are left out.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Strike {
     /// The read after which a transaction is split.
-    pub read: String,
+    pub read: StatementId,
     /// The write within that changes what was read.
-    pub overwritten_by: String,
+    pub overwritten_by: StatementId,
     /// The statement within on which the transaction that is split depends.
-    pub by: String,
+    pub by: StatementId,
     /// The statement by which it does.
-    pub back: String,
+    pub back: StatementId,
     /// True if the one that is split has one snapshot, as at repeatable read; what can't be shown there
     /// may well be at read committed.
     pub snapshot: bool,

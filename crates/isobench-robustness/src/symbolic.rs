@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use isobench_isolation::Level;
 
+use crate::StatementId;
 use crate::compiled::{Compiled, CompiledBranch, CompiledOperation};
 use crate::conflict::{Before, bars, excludes, is_watched, may_depend, sees_later, surely_reads};
 use crate::model::Program;
@@ -107,7 +108,7 @@ impl Analysis {
     }
 
     /// The names of the statements after whose reads transactions can be split, of some objection.
-    pub(crate) fn reads(&self, programs: &[Program]) -> BTreeSet<String> {
+    pub(crate) fn reads(&self, programs: &[Program]) -> BTreeSet<StatementId> {
         let name = |objection: &Objection| {
             let Place { role, operation } = objection.read;
             programs[role.program].branches[role.branch].operations[operation].at.clone()

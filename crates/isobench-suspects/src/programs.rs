@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use isobench_program::{Rows, Templates, templates_with};
-use isobench_robustness::Program;
+use isobench_robustness::{Program, StatementId};
 use isobench_script::{Command, CommandKind, Script, Symbols};
 use isobench_sql::Catalog;
 
@@ -17,7 +17,7 @@ pub struct Programs {
     /// For each template the index of its program.
     places: Vec<Option<usize>>,
     /// The template's statement of each name.
-    names: HashMap<String, usize>,
+    names: HashMap<StatementId, usize>,
     /// For each template why it isn't analysed.
     unknown: Vec<Option<String>>,
     /// The columns of the unique indexes of each table that have all of its rows.
@@ -62,12 +62,12 @@ impl Programs {
         catalog: &Catalog,
     ) -> Programs {
         let scripts: Vec<Script> = written.iter().flatten().map(|one| one.script.clone()).collect();
-        let found: BTreeSet<String> =
+        let found: BTreeSet<StatementId> =
             written.iter().flatten().flat_map(|one| one.found.iter().cloned()).collect();
         // For proofs nothing is believed of rows: each statement may find none.
         let certain = assume == Assume::Certain;
         let absent = written.iter().flatten().filter(|_| certain).flat_map(|one| {
-            one.script.commands.iter().map(|command| format!("{}:{}", one.script.name, command.line))
+            one.script.commands.iter().map(|command| StatementId::new(&one.script.name, command.line))
         });
         let rows = Rows { absent: absent.collect(), found };
         let templates = templates_with(&scripts, symbols, catalog, &rows);
@@ -80,7 +80,7 @@ impl Programs {
             next += 1;
             for (command, step) in one.script.commands.iter().zip(&one.steps) {
                 if let Some(step) = step {
-                    names.insert(format!("{}:{}", one.script.name, command.line), *step);
+                    names.insert(StatementId::new(&one.script.name, command.line), *step);
                 }
             }
         }
@@ -103,7 +103,7 @@ impl Programs {
         self.templates.programs.get(self.places[template]?)
     }
 
-    pub(crate) fn step(&self, at: &str) -> Option<usize> {
+    pub(crate) fn step(&self, at: &StatementId) -> Option<usize> {
         self.names.get(at).copied()
     }
 

@@ -1,5 +1,6 @@
 //! A template as a script in memory, of which theory makes a program. Nothing of it is executed.
 
+use isobench_robustness::StatementId;
 use isobench_script::{Part, Script, Symbols, Writer, literal, parse};
 
 use crate::normal::Normal;
@@ -27,8 +28,8 @@ pub struct Written {
     pub script: Script,
     /// For each command of the script the number of the template's statement, if it is one.
     pub steps: Vec<Option<usize>>,
-    /// The names of statements that found their rows each time.
-    pub found: Vec<String>,
+    /// The statements that found their rows each time.
+    pub found: Vec<StatementId>,
 }
 
 /// Marks a variable in a text.
@@ -71,7 +72,7 @@ pub fn write(template: &Template, assume: Assume, symbols: &mut Symbols) -> Resu
     }
     let found = script.commands.iter().zip(&steps).filter_map(|(command, step)| {
         let finds = assume == Assume::Recorded && template.statements[(*step)?].finds;
-        finds.then(|| format!("{name}:{}", command.line))
+        finds.then(|| StatementId::new(&name, command.line))
     });
     let found = found.collect();
     Ok(Written { script, steps, found })

@@ -78,7 +78,7 @@ mod tests {
     fn statement(at: &str, table: &str) -> TemplateStatement {
         let fix = Fix { lock: Some(String::new()), ..Fix::default() };
         let fixes = BTreeMap::from([(table.to_owned(), fix)]);
-        TemplateStatement { line: 1, at: at.to_owned(), fixes, ..TemplateStatement::default() }
+        TemplateStatement { line: 1, at: at.into(), fixes, ..TemplateStatement::default() }
     }
 
     #[test]
@@ -123,7 +123,7 @@ mod tests {
         };
         let shown = Tried { found: vec![wrong], ..Tried::default() };
         let found = locks(&templates, 0, &shown);
-        let at: Vec<&str> = found.iter().map(|one| one.at.as_str()).collect();
+        let at: Vec<String> = found.iter().map(|one| one.at.to_string()).collect();
         assert_eq!(at, ["p:3", "p:1"]);
     }
 }

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use isobench_program::{FirstLock, FirstLockKind};
+use isobench_robustness::StatementId;
 
 use super::{Ground, Made, ReadAgain};
-use crate::change_set::{ChangeSet, Changed};
+use crate::change_set::{ChangeSet, Changed, Edit};
 use crate::patch::{ScriptText, preceded};
 
 /// In scripts that meet where a level is too low. Where isobench can't analyse a statement of such a script, each lock
@@ -51,9 +52,18 @@ pub(super) fn make_parents(ground: &Ground<'_>, _: &mut ReadAgain<'_>) -> Vec<Ma
 /// The scripts with these statements, and the changes.
 pub(super) fn with(ground: &Ground<'_>, locks: &[&FirstLock]) -> Option<(Vec<ScriptText>, Vec<Changed>)> {
     let changed = |lock: &&FirstLock| Changed {
-        at: format!("{}:{}", ground.templates().programs[lock.script].name, lock.line),
+        at: StatementId::new(&ground.templates().programs[lock.script].name, lock.line),
         table: lock.table.clone(),
-        to: lock.text.clone(),
+        to: edit(lock),
     };
     Some((preceded(ground.before, locks)?, locks.iter().map(changed).collect()))
+}
+
+/// What a statement before the first one does.
+fn edit(lock: &FirstLock) -> Edit {
+    match lock.kind {
+        FirstLockKind::Advisory => Edit::AdvisoryLockBefore(lock.text.clone()),
+        FirstLockKind::WriteBack => Edit::WriteBackBefore(lock.text.clone()),
+        _ => Edit::LockBefore(lock.text.clone()),
+    }
 }

@@ -6,7 +6,7 @@ use isobench_program::{LockWithin, TemplateStatement, Templates};
 use isobench_robustness::{Kind, Strength};
 
 use super::{Ground, Made, ReadAgain};
-use crate::change_set::{ChangeSet, Changed};
+use crate::change_set::{ChangeSet, Changed, Edit};
 use crate::patch::{ScriptText, rewritten};
 
 /// A place for a lock.
@@ -26,7 +26,11 @@ impl Place<'_> {
     }
 
     fn changed(&self) -> Changed {
-        Changed { at: self.statement.at.clone(), table: String::new(), to: self.clause.to_owned() }
+        Changed {
+            at: self.statement.at.clone(),
+            table: String::new(),
+            to: Edit::Lock(self.clause.to_owned()),
+        }
     }
 }
 

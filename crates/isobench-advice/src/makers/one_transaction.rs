@@ -4,8 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use isobench_program::{Carried, Templates};
+use isobench_robustness::StatementId;
 
-use crate::change_set::Changed;
+use crate::change_set::{Changed, Edit};
 use crate::decision::Decision;
 use crate::patch::ScriptText;
 
@@ -34,19 +35,15 @@ impl Joined {
         }
     }
 
-    /// A statement's name with the line that it had before.
-    pub(crate) fn before(&self, at: &str) -> String {
-        let place = || {
-            let (script, line) = at.rsplit_once(':')?;
-            let digits = line.bytes().take_while(u8::is_ascii_digit).count();
-            let (line, rest) = line.split_at(digits);
-            let number: usize = line.parse().ok()?;
-            let lines = self.lines.get(script)?;
+    /// A statement with the line that it had before.
+    pub(crate) fn before(&self, at: &StatementId) -> StatementId {
+        let line = || {
+            let lines = self.lines.get(&at.script)?;
             // Before a new line stands what follows it.
-            let own = lines[number.checked_sub(1)?..].iter().find(|line| **line > 0)?;
-            Some(format!("{script}:{own}{rest}"))
+            let rest = lines.get(usize::try_from(at.line).ok()?.checked_sub(1)?..)?;
+            rest.iter().find(|line| **line > 0).copied()
         };
-        place().unwrap_or_else(|| at.to_owned())
+        StatementId { line: line().unwrap_or(at.line), ..at.clone() }
     }
 }
 
@@ -78,8 +75,8 @@ pub(crate) fn joined(templates: &Templates, decision: &Decision, before: &[Scrip
         }
         script.text = text;
         joined.lines.insert(script.name.clone(), lines);
-        let at = format!("{}:{first}", script.name);
-        joined.changes.push(Changed { at, table: String::new(), to: "BEGIN".to_owned() });
+        let at = StatementId::new(&script.name, first);
+        joined.changes.push(Changed { at, table: String::new(), to: Edit::OneTransaction });
     }
     (!joined.changes.is_empty()).then_some(joined)
 }

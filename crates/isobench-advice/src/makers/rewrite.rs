@@ -4,18 +4,18 @@ use isobench_program::{Rewritten, TemplateStatement, Templates};
 use isobench_robustness::Kind;
 
 use super::{Ground, Made, ReadAgain};
-use crate::change_set::Changed;
+use crate::change_set::{Changed, Edit};
 use crate::patch::rewritten;
 
 /// UPDATEs that depend on fewer values.
 pub(super) fn make(ground: &Ground<'_>, read_again: &mut ReadAgain<'_>) -> Vec<Made> {
-    all(ground, read_again, |statement| statement.rewritten.as_ref())
+    all(ground, read_again, |statement| statement.rewritten.as_ref(), Edit::Sets)
 }
 
 /// UPDATEs and DELETEs that require what was read (compare and set). To theory one that finds no row is a refusal, but a
 /// script that doesn't look at the number of rows goes on: so they are tried.
 pub(super) fn make_tested(ground: &Ground<'_>, read_again: &mut ReadAgain<'_>) -> Vec<Made> {
-    let proved = all(ground, read_again, |statement| statement.tested.as_ref());
+    let proved = all(ground, read_again, |statement| statement.tested.as_ref(), Edit::Requires);
     proved.into_iter().map(|made| Made::to_try(made.set)).collect()
 }
 
@@ -23,6 +23,7 @@ fn all(
     ground: &Ground<'_>,
     read_again: &mut ReadAgain<'_>,
     new: impl Fn(&TemplateStatement) -> Option<&Rewritten>,
+    edit: fn(String) -> Edit,
 ) -> Vec<Made> {
     let templates = ground.templates();
     let mut all: Vec<&TemplateStatement> = Vec::new();
@@ -33,7 +34,7 @@ fn all(
     }
     ground.fewest(&all, read_again, |set| {
         let changes = set.iter().filter_map(|statement| {
-            let to = new(statement)?.sets.clone();
+            let to = edit(new(statement)?.sets.clone());
             Some(Changed { at: statement.at.clone(), table: table_of(templates, statement), to })
         });
         let text = |statement: &TemplateStatement| Some(new(statement)?.text.clone());

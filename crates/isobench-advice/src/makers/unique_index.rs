@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use isobench_program::PartialKey;
-use isobench_robustness::{Kind, Operation, Place, Program, Term};
+use isobench_robustness::{Kind, Operation, Place, Program, StatementId, Term};
 use isobench_sql::{is_plain, name_in_sql};
 
 use super::{Ground, Made, ReadAgain};
-use crate::change_set::{ChangeSet, Changed};
+use crate::change_set::{ChangeSet, Changed, Edit};
 
 /// Indexes with which the second of two inserts fails, so that read committed may do: each on the columns by which
 /// the row is looked for, and on all that the insert knows, for when the script means to insert several rows that
@@ -21,8 +21,8 @@ pub(super) fn make(ground: &Ground<'_>, _: &mut ReadAgain<'_>) -> Vec<Made> {
         let Some(index) = UniqueIndex::of(programs, read, overwrites) else { continue };
         let set = |index: &UniqueIndex<'_>| {
             let sql = index.sql()?;
-            let at = index.insert.to_owned();
-            let change = Changed { at, table: index.table.to_owned(), to: sql };
+            let at = index.insert.clone();
+            let change = Changed { at, table: index.table.to_owned(), to: Edit::Index(sql) };
             Some(ChangeSet::index(templates, ground.before, index.name(), change, &ground.lowest()))
         };
         let Some(own) = set(&index) else { continue };
@@ -45,7 +45,7 @@ fn partial(ground: &Ground<'_>) -> Vec<Made> {
         .map(|one| one.table.as_str())
         .collect();
     let of_meeting = templates.statements.iter().filter(|one| meeting.contains(&one.script));
-    let mut keys: BTreeMap<&PartialKey, &String> = BTreeMap::new();
+    let mut keys: BTreeMap<&PartialKey, &StatementId> = BTreeMap::new();
     for statement in of_meeting {
         for key in &statement.partial_keys {
             if changed.contains(key.table.as_str()) && is_plain(&key.table) {
@@ -59,7 +59,7 @@ fn partial(ground: &Ground<'_>) -> Vec<Made> {
         let (table, condition) = (name_in_sql(&key.table), &key.condition);
         let to = format!("CREATE UNIQUE INDEX ON {table} ({columns}) WHERE {condition}");
         let name = format!("unique index on {} ({columns}) where {condition}", key.table);
-        let change = Changed { at: at.clone(), table: key.table.clone(), to };
+        let change = Changed { at: at.clone(), table: key.table.clone(), to: Edit::Index(to) };
         Made::to_try(ChangeSet::index(templates, ground.before, name, change, &ground.lowest()))
     });
     made.collect()
@@ -70,9 +70,9 @@ pub(crate) struct UniqueIndex<'p> {
     pub(crate) table: &'p str,
     columns: Vec<&'p str>,
     /// The statement that looks for the row.
-    read: &'p str,
+    read: &'p StatementId,
     /// The one that inserts it.
-    pub(crate) insert: &'p str,
+    pub(crate) insert: &'p StatementId,
 }
 
 impl<'p> UniqueIndex<'p> {
@@ -153,7 +153,8 @@ mod tests {
     #[test]
     fn indexes_are_made_only_on_tables_that_isobench_made() {
         let sql = |table: &str, column: &str| {
-            UniqueIndex { table, columns: vec![column], read: "s.sql:2", insert: "s.sql:3" }.sql()
+            let [read, insert] = [2, 3].map(|line| StatementId::new("s.sql", line));
+            UniqueIndex { table, columns: vec![column], read: &read, insert: &insert }.sql()
         };
         assert_eq!(sql("person", "email").as_deref(), Some("CREATE UNIQUE INDEX ON person (email)"));
         assert_eq!(sql("order", "User").as_deref(), Some("CREATE UNIQUE INDEX ON \"order\" (\"User\")"));

@@ -10,6 +10,7 @@ use sqlparser::ast::{
 use sqlparser::tokenizer::Token;
 
 use super::from::Item;
+use super::walk::conjuncts;
 use super::{Condition, Examiner, Search, ident};
 use isobench_sql::{ColumnType, Relation, RelationId};
 
@@ -107,18 +108,6 @@ impl Examiner<'_> {
             depth == 0 && (token.is("returning") || LIST_ENDS.iter().any(|word| token.is(word)))
         });
         self.text.named(&(start + 1..end.unwrap_or(self.range.end)))
-    }
-}
-
-/// The parts of a condition that are joined by AND.
-pub(super) fn conjuncts<'e>(condition: &'e Expr, parts: &mut Vec<&'e Expr>) {
-    match condition {
-        Expr::Nested(inner) => conjuncts(inner, parts),
-        Expr::BinaryOp { left, op: BinaryOperator::And, right } => {
-            conjuncts(left, parts);
-            conjuncts(right, parts);
-        }
-        other => parts.push(other),
     }
 }
 

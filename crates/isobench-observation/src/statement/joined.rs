@@ -18,9 +18,9 @@ use isobench_isolation::observed::Comparison;
 use isobench_script::{SearchValue, SearchWhen};
 use sqlparser::ast::{BinaryOperator, Expr, Ident, JoinConstraint, JoinOperator, TableWithJoins};
 
-use super::condition::{Table, conjuncts, take_key};
+use super::condition::{Table, take_key};
 use super::from::{Item, Items, Source};
-use super::walk::{Node, walk};
+use super::walk::{Node, conjuncts, walk};
 use super::{Condition, Examiner, Search, ident};
 use isobench_sql::{ColumnType, Inheritance, Relation, RelationId, RelationKind};
 
@@ -151,41 +151,7 @@ impl Examiner<'_> {
                 _ => return None,
             };
             conditions.inner.push(is_inner);
-            match constraint {
-                JoinConstraint::On(on) => {
-                    let mut parts = Vec::new();
-                    conjuncts(on, &mut parts);
-                    for part in parts {
-                        // A condition of ON that doesn't concern a left join's own table only leaves
-                        // that one away.
-                        match self.sort_part(part, items, &using, &mut conditions)? {
-                            Belongs::Table(item) if is_inner && conditions.inner.get(item) == Some(&true) => {
-                            }
-                            Belongs::Table(item) if item == place => {}
-                            Belongs::Join(one, other)
-                                if is_inner
-                                    && [one, other]
-                                        .iter()
-                                        .all(|item| conditions.inner.get(*item) == Some(&true)) => {}
-                            Belongs::Join(one, other) if one.max(other) == place => {}
-                            _ => return None,
-                        }
-                    }
-                }
-                JoinConstraint::Using(names) => {
-                    for name in names {
-                        let [part] = name.0.as_slice() else { return None };
-                        let name = ident(part.as_ident()?);
-                        let has = |item: &usize| {
-                            self.relation_of(&items.list[*item]).is_some_and(|it| it.column(&name).is_some())
-                        };
-                        let left = (0..place).find(has)?;
-                        conditions.equal.push(((left, name.clone()), (place, name.clone())));
-                        using.insert(name);
-                    }
-                }
-                _ => return None,
-            }
+            self.join_condition((constraint, place, is_inner), items, &mut using, &mut conditions)?;
         }
         let mut parts = Vec::new();
         if let Some(condition) = condition {
@@ -210,6 +176,51 @@ impl Examiner<'_> {
             }
         }
         Some(conditions)
+    }
+
+    /// Adds the condition of the join with this number; `None` if it says more than which rows belong together.
+    fn join_condition(
+        &self,
+        (constraint, place, is_inner): (&JoinConstraint, usize, bool),
+        items: &Items,
+        using: &mut BTreeSet<String>,
+        conditions: &mut Conditions,
+    ) -> Option<()> {
+        match constraint {
+            JoinConstraint::On(on) => {
+                let mut parts = Vec::new();
+                conjuncts(on, &mut parts);
+                for part in parts {
+                    // A condition of ON that doesn't concern a left join's own table only leaves
+                    // that one away.
+                    match self.sort_part(part, items, using, conditions)? {
+                        Belongs::Table(item) if is_inner && conditions.inner.get(item) == Some(&true) => {}
+                        Belongs::Table(item) if item == place => {}
+                        Belongs::Join(one, other)
+                            if is_inner
+                                && [one, other]
+                                    .iter()
+                                    .all(|item| conditions.inner.get(*item) == Some(&true)) => {}
+                        Belongs::Join(one, other) if one.max(other) == place => {}
+                        _ => return None,
+                    }
+                }
+            }
+            JoinConstraint::Using(names) => {
+                for name in names {
+                    let [part] = name.0.as_slice() else { return None };
+                    let name = ident(part.as_ident()?);
+                    let has = |item: &usize| {
+                        self.relation_of(&items.list[*item]).is_some_and(|it| it.column(&name).is_some())
+                    };
+                    let left = (0..place).find(has)?;
+                    conditions.equal.push(((left, name.clone()), (place, name.clone())));
+                    using.insert(name);
+                }
+            }
+            _ => return None,
+        }
+        Some(())
     }
 
     /// The searches of a join that adds rows to each row of one table. `None` if it isn't such a join.

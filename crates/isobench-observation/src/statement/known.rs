@@ -8,9 +8,10 @@ use sqlparser::ast::{
     UnaryOperator, Value,
 };
 
-use super::condition::{Table, cast_type, conjuncts};
+use super::condition::{Table, cast_type};
 use super::from::{Item, Source};
 use super::joined::all_of;
+use super::walk::conjuncts;
 use super::{Condition, Examiner, NotUnderstood, Scope, Search, Understood, ident};
 use isobench_sql::{ColumnType, Inheritance, RelationId, RelationKind};
 

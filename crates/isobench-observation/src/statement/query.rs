@@ -315,27 +315,7 @@ impl Examiner<'_> {
         }
         let cut = limit.is_some_and(|limit| limit.rows.is_some());
         if items.list.len() != 1 {
-            let (condition, locks) = (select.selection.as_ref(), !query.locks.is_empty());
-            let searches = main.then(|| self.join_searches(&select.from, condition, items, locks));
-            let mut searches = searches.flatten().unwrap_or_default();
-            // Of an inner join without a row it isn't known which table lacks one.
-            let always = |search: &Search| search.when == SearchWhen::Always;
-            let cut = cut && (shape.grouped || !self.finds_one(items, &searches));
-            let known = searches.iter().flatten().any(always);
-            if cut {
-                for searches in &mut searches {
-                    searches.retain(always);
-                    for search in searches {
-                        search.when = SearchWhen::Unlimited;
-                    }
-                }
-            }
-            if !known {
-                self.unsearched(items, Clause::Join);
-            } else if cut && (query.order_by.is_some() || shape.aggregated || shape.windows) {
-                self.unsearched(items, Clause::Limit);
-            }
-            return searches;
+            return self.searches_of_join((query, select), items, shape, (main, cut));
         }
         let Some(search) = self.search_of_one((query, select), scope, items, main) else { return Vec::new() };
         // Without GROUP BY an aggregate has one row, whatever the limit; and so has a key.
@@ -351,6 +331,16 @@ impl Examiner<'_> {
         if query.order_by.is_none() {
             return vec![vec![whole]];
         }
+        self.searches_of_first((query, select), items, whole)
+    }
+
+    /// The searches of a query of one table that returns the first rows of an order.
+    fn searches_of_first(
+        &mut self,
+        (query, select): (&Query, &Select),
+        items: &Items,
+        whole: Search,
+    ) -> Vec<Vec<Search>> {
         let order = match items.list.first() {
             Some(item @ Item { source: Source::Table { relation, .. }, .. }) => {
                 self.order(query, select, (&self.catalog.relations[self.catalog.root(*relation)], item))
@@ -369,6 +359,37 @@ impl Examiner<'_> {
             searches.push(Search { when: SearchWhen::Limited, condition, ..whole });
         }
         vec![searches]
+    }
+
+    /// The searches of a join, which the result may be cut off.
+    fn searches_of_join(
+        &mut self,
+        (query, select): (&Query, &Select),
+        items: &Items,
+        shape: &Shape,
+        (main, cut): (bool, bool),
+    ) -> Vec<Vec<Search>> {
+        let (condition, locks) = (select.selection.as_ref(), !query.locks.is_empty());
+        let searches = main.then(|| self.join_searches(&select.from, condition, items, locks));
+        let mut searches = searches.flatten().unwrap_or_default();
+        // Of an inner join without a row it isn't known which table lacks one.
+        let always = |search: &Search| search.when == SearchWhen::Always;
+        let cut = cut && (shape.grouped || !self.finds_one(items, &searches));
+        let known = searches.iter().flatten().any(always);
+        if cut {
+            for searches in &mut searches {
+                searches.retain(always);
+                for search in searches {
+                    search.when = SearchWhen::Unlimited;
+                }
+            }
+        }
+        if !known {
+            self.unsearched(items, Clause::Join);
+        } else if cut && (query.order_by.is_some() || shape.aggregated || shape.windows) {
+            self.unsearched(items, Clause::Limit);
+        }
+        searches
     }
 
     /// True if a join has one row at most: it looks up each table by its key.

@@ -4,7 +4,7 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Expr, ObjectName, Query, Select, Visit, Visitor};
+use sqlparser::ast::{BinaryOperator, Expr, ObjectName, Query, Select, Visit, Visitor};
 
 /// What a walk meets, a whole before its parts.
 #[derive(Clone, Copy)]
@@ -52,5 +52,17 @@ impl Visitor for Walk<'_> {
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
         (self.0)(Node::Expr(expr))
+    }
+}
+
+/// The parts of a condition that are joined by AND.
+pub(super) fn conjuncts<'e>(condition: &'e Expr, parts: &mut Vec<&'e Expr>) {
+    match condition {
+        Expr::Nested(inner) => conjuncts(inner, parts),
+        Expr::BinaryOp { left, op: BinaryOperator::And, right } => {
+            conjuncts(left, parts);
+            conjuncts(right, parts);
+        }
+        other => parts.push(other),
     }
 }

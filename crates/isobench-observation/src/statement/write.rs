@@ -11,8 +11,9 @@ use sqlparser::ast::{
 };
 
 use super::clauses::{is_plain_delete, is_plain_insert, is_plain_update};
-use super::condition::{Table, conjuncts, take_key};
+use super::condition::{Table, take_key};
 use super::from::{Item, Items, Named, Source};
+use super::walk::conjuncts;
 use super::{
     Condition, Examiner, Level, NotUnderstood, Packing, Role, Scope, Search, Shown, Understood, ident,
 };

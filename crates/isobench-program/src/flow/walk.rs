@@ -367,7 +367,7 @@ impl Walk<'_> {
             self.transaction += 1;
         }
         for (place, kind) in sql.statements.iter().enumerate() {
-            let Examined { seen, passage, row, rewritten, raises } = match &text {
+            let examined = match &text {
                 Some(text) if split => self.examine(text, ranges[place].clone()),
                 _ => not_understood(sql),
             };
@@ -385,38 +385,8 @@ impl Walk<'_> {
                 }
                 _ => {}
             }
-            let alone = sql.statements.len() == 1;
-            let plain = passage.plain;
-            let shown = passage.gives.iter().flatten().filter_map(|given| given.column.as_ref());
-            let node = Node {
-                script,
-                command,
-                place: u32::try_from(place).unwrap_or(u32::MAX),
-                at: at.clone(),
-                transaction: self.transaction,
-                verb: passage.verb.clone(),
-                writes: passage.writes || seen.writes(),
-                reads: self.reads(&seen),
-                written: self.written(&seen),
-                adds_to: passage.adds_to.and_then(|table| self.rows_of(table)),
-                conditional: passage.conditional,
-                uses: passage.uses.clone(),
-                // Cascades and triggers change what the statement doesn't name.
-                sets: passage.sets.clone().filter(|_| !seen.writes_anything && seen.unseen.is_empty()),
-                kept_up: passage.kept_up.clone(),
-                keys: keys(&seen, self.catalog),
-                taken: if alone { taken(sql, &passage, self.symbols) } else { Vec::new() },
-                shown: shown.fold(Counted::new(), |mut shown, column| {
-                    *shown.entry(column.name.clone()).or_default() += 1;
-                    shown
-                }),
-                stored: alone && sql.store != Store::None,
-                plain,
-                sure: self.control.is_empty(),
-                rewritten,
-                raises,
-                row,
-            };
+            let passage = examined.passage.clone();
+            let node = self.node(examined, (script, command, place), at, sql);
             self.transaction += after;
             for (slot, _) in &passage.takes {
                 self.note_use(*slot);
@@ -432,6 +402,49 @@ impl Walk<'_> {
                 Store::Aset { prefix } => self.give(&passage, prefix, false),
                 _ => {}
             }
+        }
+    }
+
+    /// A statement of the present transaction.
+    fn node(
+        &self,
+        examined: Examined,
+        (script, command, place): (usize, usize, usize),
+        at: &StatementPlace,
+        sql: &Sql,
+    ) -> Node {
+        let Examined { seen, passage, row, rewritten, raises } = examined;
+        let alone = sql.statements.len() == 1;
+        let mut shown = Counted::new();
+        for column in passage.gives.iter().flatten().filter_map(|given| given.column.as_ref()) {
+            *shown.entry(column.name.clone()).or_default() += 1;
+        }
+        Node {
+            script,
+            command,
+            place: u32::try_from(place).unwrap_or(u32::MAX),
+            at: at.clone(),
+            transaction: self.transaction,
+            writes: passage.writes || seen.writes(),
+            reads: self.reads(&seen),
+            written: self.written(&seen),
+            adds_to: passage.adds_to.and_then(|table| self.rows_of(table)),
+            conditional: passage.conditional,
+            // Cascades and triggers change what the statement doesn't name.
+            sets: passage.sets.clone().filter(|_| !seen.writes_anything && seen.unseen.is_empty()),
+            keys: keys(&seen, self.catalog),
+            taken: if alone { taken(sql, &passage, self.symbols) } else { Vec::new() },
+            shown,
+            stored: alone && sql.store != Store::None,
+            plain: passage.plain,
+            sure: self.control.is_empty(),
+            rewritten,
+            raises,
+            row,
+            gives: passage.gives,
+            verb: passage.verb,
+            uses: passage.uses,
+            kept_up: passage.kept_up,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use isobench_robustness::StatementId;
 use isobench_script::Statement as StatementKind;
 use isobench_script::{CommandKind, Script, Slot, Store, Symbols};
 use isobench_sql::{
@@ -69,8 +70,7 @@ impl Statements {
     ) -> Read {
         let line = parsed.commands[command].line;
         let CommandKind::Sql(sql) = &parsed.commands[command].kind else { unreachable!("a command of SQL") };
-        let several = if place > 0 { format!("#{}", place + 1) } else { String::new() };
-        let at = format!("{}:{line}{several}", parsed.name);
+        let at = StatementId { script: parsed.name.clone(), line, place };
         let text = match statement {
             Some(statement) => statement.text.named(&statement.range),
             None => sql.as_written().trim().to_owned(),
@@ -124,7 +124,7 @@ pub(super) struct Read {
     /// Where a further condition can stand in it.
     pub(super) conditioned: Option<Conditioned>,
     pub(super) kind: StatementKind,
-    pub(super) at: String,
+    pub(super) at: StatementId,
     pub(super) text: String,
     pub(super) accesses: Result<Vec<Access>, String>,
     /// What is known of them all the same if they aren't, because of a trigger.
@@ -177,7 +177,7 @@ pub(super) struct Stored {
 
 impl Read {
     /// A statement with its text, of which nothing else is known.
-    fn new(kind: StatementKind, at: String, text: String) -> Read {
+    fn new(kind: StatementKind, at: StatementId, text: String) -> Read {
         Read {
             conditioned: None,
             kind,
@@ -233,7 +233,7 @@ impl Read {
             let names = bound.functions.iter().filter_map(|oid| catalog.called.functions.get(oid));
             self.unguarded = Unguarded::of_functions(names.map(String::as_str), &catalog.hidden);
         }
-        self.give(statement.passage().gives, catalog);
+        self.give(flows.gives(number), catalog);
     }
 
     /// Notes the columns of its result. Of a statement that isn't understood, variables may get any values.
@@ -402,11 +402,6 @@ fn names_by_variable(text: &str) -> bool {
 /// The letters with which a statement begins; none before a parenthesis.
 fn verb(text: &str) -> &str {
     text.split(|letter: char| !letter.is_ascii_alphabetic()).next().unwrap_or_default()
-}
-
-/// The line in a statement's name.
-pub(super) fn line(at: &str) -> &str {
-    at.rsplit(':').next().unwrap_or(at)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use isobench_robustness::Columns;
+use isobench_robustness::{Columns, StatementId};
 use isobench_script::{CommandKind, Script, Slot, Store, Symbols};
 
 use super::first::assigns;
@@ -37,7 +37,7 @@ pub(super) fn tested(
     catalog: &Catalog,
     commands: &[Vec<Read>],
     changed: &BTreeMap<RelationId, Columns>,
-) -> BTreeMap<String, Rewritten> {
+) -> BTreeMap<StatementId, Rewritten> {
     let mut found = BTreeMap::new();
     let mut rows: Vec<ReadRow> = Vec::new();
     for (command, statements) in script.commands.iter().zip(commands) {

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use isobench_robustness::{Columns, Operation};
+use isobench_robustness::{Columns, Operation, StatementId};
 
 use super::{Read, unknown};
 use crate::statement::Access;
@@ -63,7 +63,7 @@ impl Unguarded {
     }
 
     /// The operations of a statement, after all else that it does.
-    pub(super) fn operations(&self, at: &str, statement: usize) -> Vec<Operation> {
+    pub(super) fn operations(&self, at: &StatementId, statement: usize) -> Vec<Operation> {
         let search = |name: &String| {
             let [search, _] = unknown(name, at, statement);
             Operation { newest: true, ..search }

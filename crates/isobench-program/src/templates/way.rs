@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use isobench_robustness::{Branch, Columns, Kind, Operation, Term};
+use isobench_robustness::{Branch, Columns, Kind, Operation, StatementId, Term};
 use isobench_script::{Slot, Symbols};
 
+use super::ADVISORY_LOCKS;
 use super::used::Used;
-use super::{ADVISORY_LOCKS, line};
 use isobench_sql::Mark;
 
 use crate::statement::{AdvisoryLock, Operand};
@@ -44,7 +44,7 @@ pub(super) struct Way {
     /// Columns that operations read, by their places, and that count only if the transaction writes nothing.
     pub(super) idle: Vec<(usize, BTreeSet<String>)>,
     /// Statements whose reads count at another one, with that.
-    pub(super) moved: Vec<[String; 2]>,
+    pub(super) moved: Vec<[StatementId; 2]>,
     /// Checks that no row had certain values, which count only if the row that passed them is taken back, each with
     /// the number of operations before it: a row that stays keeps others out.
     pub(super) vacant: Vec<(usize, Operation)>,
@@ -100,8 +100,8 @@ impl Way {
     }
 
     /// The way on which a statement inserts nothing.
-    pub(super) fn nothing(mut self, at: &str) -> Way {
-        self.name.push(format!("line {} inserts nothing", line(at)));
+    pub(super) fn nothing(mut self, at: &StatementId) -> Way {
+        self.name.push(format!("line {} inserts nothing", at.line));
         self
     }
 
@@ -111,7 +111,7 @@ impl Way {
     }
 
     /// Takes an advisory lock: that of a row of which nothing is read or written.
-    pub(super) fn lock(&mut self, lock: &AdvisoryLock, symbols: &Symbols, at: &str) {
+    pub(super) fn lock(&mut self, lock: &AdvisoryLock, symbols: &Symbols, at: &StatementId) {
         let mut key = vec![("key".to_owned(), Term::Constant(lock.key.clone()))];
         for (number, slot) in (1..).zip(&lock.variables) {
             key.push((format!("${number}"), self.value(*slot, symbols)));
@@ -125,7 +125,7 @@ impl Way {
             writes: Columns::NONE,
             changes_key: false,
             statement: self.statement,
-            at: at.to_owned(),
+            at: at.clone(),
             newest: false,
             certain: true,
             found: true,
@@ -169,8 +169,8 @@ impl Way {
     }
 
     /// Notes that a value is that of a column of the row that a statement read by its key.
-    pub(super) fn note_read(&mut self, value: Term, table: &str, column: &str, at: &str) {
-        let mut of_table = self.operations.iter().filter(|read| read.at == at && read.table == table);
+    pub(super) fn note_read(&mut self, value: Term, table: &str, column: &str, at: &StatementId) {
+        let mut of_table = self.operations.iter().filter(|read| read.at == *at && read.table == table);
         let only = of_table.next().filter(|_| of_table.next().is_none());
         let read = only.filter(|read| read.kind == Kind::Read);
         let (Term::Variable(value), Some(read)) = (value, read) else { return };

@@ -493,7 +493,7 @@ fn described(found: &Templates) -> String {
         writeln!(text, "unknown: {} {why}: {}", statement.at, statement.text).unwrap();
     }
     if let Some((statement, others)) = found.stands_for.first_key_value() {
-        let others: Vec<&str> = others.iter().map(String::as_str).collect();
+        let others: Vec<String> = others.iter().map(ToString::to_string).collect();
         let (all, others) = (found.stands_for.len(), others.join(", "));
         writeln!(text, "counting at others: {all}, first {statement} at {others}").unwrap();
     }

@@ -4,7 +4,7 @@ use fastrand::Rng;
 use isobench_isolation::Level;
 use isobench_robustness::concrete::Transactions;
 use isobench_robustness::{
-    Branch, Columns, Kind, Operation, Program, Strength, Struck, Term, allocate, decide,
+    Branch, Columns, Kind, Operation, Program, StatementId, Strength, Struck, Term, allocate, decide,
 };
 
 use crate::schedules::{Op, Tx, is_robust};
@@ -100,7 +100,7 @@ fn program(number: usize, tx: &Tx) -> Program {
             // Whether a key gets another value isn't certain, so that it must not matter.
             changes_key: op.writes & 2 != 0,
             statement,
-            at: String::new(),
+            at: StatementId::default(),
             newest: op.newest,
             certain: true,
             found: true,

@@ -86,7 +86,7 @@ fn operation(line: &str, program: &str, branch: &str, place: usize) -> Operation
         writes: if all { Columns::All } else { columns(writes) },
         changes_key: false,
         statement: 0,
-        at,
+        at: at.as_str().into(),
         newest: false,
         certain: true,
         found: true,

@@ -323,12 +323,8 @@ fn smallbank() {
          Bal rc, DC rc, TS rc, Am rc, WC rc\n"
     );
     // What Alomari et al. call BW works as a write only.
-    let checking = |change| Promotion {
-        program: 0,
-        at: "Bal:checking(c)".to_owned(),
-        table: "checking".to_owned(),
-        change,
-    };
+    let checking =
+        |change| Promotion { program: 0, at: "Bal:checking(c)".into(), table: "checking".to_owned(), change };
     let with = |change| lowest(&promoted(&bank, &[checking(change)]));
     assert_eq!(with(Change::Write), "Bal rr, DC rc, TS rc, Am rc, WC rr");
     assert_eq!(with(Change::Lock(Strength::Update)), lowest(&bank));
@@ -425,7 +421,7 @@ fn a_lock_of_one_account_is_not_enough() {
     let bank = programs(BANK);
     let promotion = Promotion {
         program: 1,
-        at: "Transfer:accounts(a)".to_owned(),
+        at: "Transfer:accounts(a)".into(),
         table: "accounts".to_owned(),
         change: Change::Lock(Strength::Update),
     };
@@ -501,15 +497,15 @@ fn what_is_struck_is_left_out() {
     let rc = [Level::ReadCommitted];
     let objection = decide(&programs, &rc, &Struck::new()).expect("a lost update");
     let strike = objection.strike(&programs);
-    let names = [&strike.read, &strike.overwritten_by, &strike.by, &strike.back];
+    let names = [&strike.read, &strike.overwritten_by, &strike.by, &strike.back].map(ToString::to_string);
     assert_eq!(
-        (names.map(String::as_str), strike.snapshot),
+        (names.each_ref().map(String::as_str), strike.snapshot),
         (["take:1", "take:2", "take:1", "take:2"], false)
     );
     // The updates depend on each other as well.
     let mut struck = Struck::from([strike]);
     let next = decide(&programs, &rc, &struck).expect("the order of the updates").strike(&programs);
-    assert_eq!((next.by.as_str(), next.back.as_str()), ("take:2", "take:2"));
+    assert_eq!((next.by.to_string().as_str(), next.back.to_string().as_str()), ("take:2", "take:2"));
     struck.insert(next);
     assert_eq!(decide(&programs, &rc, &struck), None);
     assert_eq!(allocate(&programs, &struck).levels, rc);
@@ -532,7 +528,10 @@ fn searches_lock_the_rows_that_they_find() {
     let programs = leave(false);
     assert_eq!(allocate(&programs, &Struck::new()).levels, [Level::Serializable]);
     let first = found(&programs, 1).remove(0);
-    assert_eq!((first.levels, first.promotions[0].at.as_str()), (vec![Level::ReadCommitted], "leave:1"));
+    assert_eq!(
+        (first.levels, first.promotions[0].at.to_string().as_str()),
+        (vec![Level::ReadCommitted], "leave:1")
+    );
     assert!(found(&leave(true), 1).is_empty());
 }
 
@@ -557,7 +556,7 @@ fn a_row_that_nothing_changes_may_be_locked_in_place_of_others() {
     let locked = found.iter().find(|one| one.levels == [Level::ReadCommitted]).expect("a change");
     let [promotion] = locked.promotions.as_slice() else { panic!("{locked:?}") };
     assert_eq!(
-        (promotion.at.as_str(), promotion.change),
+        (promotion.at.to_string().as_str(), promotion.change),
         ("book.sql:2", Change::Lock(Strength::NoKeyUpdate)),
         "two that share the lock don't keep each other out"
     );

@@ -75,46 +75,7 @@ impl Catalog {
         add_keys(&mut catalog, &query(KEYS)?);
         note_fresh(&mut catalog, &sequences, query);
         catalog.foreign_keys = foreign_keys(&query(FOREIGN_KEYS)?);
-        for row in query(FUNCTIONS)? {
-            let facts = FunctionFacts {
-                aggregate: truth(&row, 1),
-                set: truth(&row, 2),
-                writes: truth(&row, 3),
-                reads: truth(&row, 4),
-                plain: truth(&row, 5),
-            };
-            catalog.functions.insert(text(&row, 0), facts);
-        }
-        for row in query(OPERATORS)? {
-            if truth(&row, 1) {
-                catalog.writing_operators.insert(text(&row, 0));
-            }
-            catalog.operators.insert(text(&row, 0));
-        }
-        for row in query(SYSTEM_FUNCTIONS)? {
-            if truth(&row, 2) {
-                catalog.called.functions.insert(oid(&row, 0), text(&row, 1));
-                catalog.hidden.looking.insert(text(&row, 1));
-            }
-        }
-        for row in query(BUILTINS)? {
-            let (oid, builtins) = (oid(&row, 1), &mut catalog.builtins);
-            match text(&row, 0).as_str() {
-                "=" => {
-                    builtins.equalities.insert(oid);
-                }
-                "()" => drop(builtins.immutable.insert(oid, text(&row, 2))),
-                _ => drop(builtins.types.insert(oid, text(&row, 2))),
-            }
-        }
-        for row in query(CALLED)? {
-            let oids = match text(&row, 0).as_str() {
-                "f" => &mut catalog.called.functions,
-                "o" => &mut catalog.called.operators,
-                _ => &mut catalog.called.types,
-            };
-            oids.insert(oid(&row, 1), text(&row, 2));
-        }
+        add_functions(&mut catalog, query)?;
         add_rules_of_rows(&mut catalog, query)?;
         add_hidden(&mut catalog.hidden, &query(HIDDEN)?);
         for row in query(STANDING_IN)? {
@@ -126,6 +87,51 @@ impl Catalog {
         }
         Ok(catalog)
     }
+}
+
+/// Adds functions, operators and types, as far as they matter where they are called.
+fn add_functions<E>(catalog: &mut Catalog, query: &mut dyn FnMut(&str) -> Result<Rows, E>) -> Result<(), E> {
+    for row in query(FUNCTIONS)? {
+        let facts = FunctionFacts {
+            aggregate: truth(&row, 1),
+            set: truth(&row, 2),
+            writes: truth(&row, 3),
+            reads: truth(&row, 4),
+            plain: truth(&row, 5),
+        };
+        catalog.functions.insert(text(&row, 0), facts);
+    }
+    for row in query(OPERATORS)? {
+        if truth(&row, 1) {
+            catalog.writing_operators.insert(text(&row, 0));
+        }
+        catalog.operators.insert(text(&row, 0));
+    }
+    for row in query(SYSTEM_FUNCTIONS)? {
+        if truth(&row, 2) {
+            catalog.called.functions.insert(oid(&row, 0), text(&row, 1));
+            catalog.hidden.looking.insert(text(&row, 1));
+        }
+    }
+    for row in query(BUILTINS)? {
+        let (oid, builtins) = (oid(&row, 1), &mut catalog.builtins);
+        match text(&row, 0).as_str() {
+            "=" => {
+                builtins.equalities.insert(oid);
+            }
+            "()" => drop(builtins.immutable.insert(oid, text(&row, 2))),
+            _ => drop(builtins.types.insert(oid, text(&row, 2))),
+        }
+    }
+    for row in query(CALLED)? {
+        let oids = match text(&row, 0).as_str() {
+            "f" => &mut catalog.called.functions,
+            "o" => &mut catalog.called.operators,
+            _ => &mut catalog.called.types,
+        };
+        oids.insert(oid(&row, 1), text(&row, 2));
+    }
+    Ok(())
 }
 
 fn text(row: &[Option<String>], place: usize) -> String {
