@@ -20,6 +20,7 @@ mod encrypted;
 #[path = "../../../isobench-result/tests/result/examples/mod.rs"]
 mod examples;
 mod faults;
+mod gates;
 mod hostile_texts;
 mod interleavings;
 mod interrupted;
