@@ -62,6 +62,7 @@ mod server_command;
 mod server_side;
 mod settings;
 mod shell;
+mod skill;
 mod snapshots;
 mod standby;
 mod strategies;
