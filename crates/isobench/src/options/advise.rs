@@ -100,7 +100,7 @@ pub struct AdviseOptions {
     #[arg(long, help_heading = OUTPUT, conflicts_with = "check")]
     pub frameworks: bool,
     /// Write the advice as JSON to this file (- for stdout)
-    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT, conflicts_with = "check")]
     pub json: Option<PathBuf>,
     /// Write the advice as HTML to this file (- for stdout)
     #[arg(long, value_name = "FILE", help_heading = OUTPUT, conflicts_with = "check")]
