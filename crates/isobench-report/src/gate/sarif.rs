@@ -37,7 +37,7 @@ pub fn sarif(questions: &[Question], uri: Uri<'_>) -> String {
     }
     let rules: Vec<Value> = rules.into_iter().map(rule).collect();
     let notifications: Vec<Value> =
-        failed.iter().map(|text| json!({"level": "error", "message": {"text": text}})).collect();
+        failed.iter().map(|text| json!({"level": "error", "message": message(text)})).collect();
     let log = json!({
         "$schema": SARIF_SCHEMA,
         "version": "2.1.0",
@@ -54,12 +54,18 @@ pub fn sarif(questions: &[Question], uri: Uri<'_>) -> String {
 }
 
 fn rule(rule: &Rule) -> Value {
-    json!({"id": rule.id, "shortDescription": {"text": rule.title}})
+    json!({"id": rule.id, "shortDescription": message(&rule.title)})
+}
+
+/// A message with a text as it stands. A brace would begin a placeholder (SARIF, section 3.11.5), and a bracket a
+/// link (3.11.6), which what was recorded mustn't make.
+fn message(text: &str) -> Value {
+    json!({"text": text.replace('{', "{{").replace('}', "}}").replace("](", "] (")})
 }
 
 fn result(question: &Question, finding: &Finding, index: usize, uri: Uri<'_>) -> Value {
-    let Finding { message, witness, .. } = finding;
-    let lines = [&[format!("{}: {message}", question.name)], witness.as_slice()].concat();
+    let heading = format!("{}: {}", question.name, finding.message);
+    let lines = [&[heading], finding.witness.as_slice()].concat();
     let (first, others) = match finding.places.as_slice() {
         [] => (None, &[][..]),
         [first, others @ ..] => (Some(location(first, uri)), others),
@@ -72,7 +78,7 @@ fn result(question: &Question, finding: &Finding, index: usize, uri: Uri<'_>) ->
             Severity::Warning => "warning",
             Severity::Note => "note",
         },
-        "message": {"text": lines.join("\n")},
+        "message": message(&lines.join("\n")),
         "locations": first.into_iter().collect::<Vec<_>>(),
     });
     if !others.is_empty() {
@@ -95,7 +101,7 @@ fn location(place: &Place, uri: Uri<'_>) -> Value {
 fn related(place: &Place, uri: Uri<'_>) -> Value {
     let mut location = location(place, uri);
     if !place.text.is_empty() {
-        location["message"] = json!({"text": place.text});
+        location["message"] = message(&place.text);
     }
     location
 }
@@ -114,7 +120,7 @@ mod tests {
             rule: Rule::WRONG_STATE,
             severity,
             message: "stock is \"1\"".to_owned(),
-            witness: vec!["T1 SELECT".to_owned()],
+            witness: vec!["T1 SELECT '{0} [x](http://example.org)'".to_owned()],
             places,
         };
         let both = vec![place("a.sql", Some(7), ""), place("b.sql", Some(2), "UPDATE \u{1}")];
@@ -135,7 +141,10 @@ mod tests {
         assert_eq!(results[0]["locations"], json!([{"physicalLocation": at("a.sql", 7)}]));
         let related = json!([{"physicalLocation": at("b.sql", 2), "message": {"text": "UPDATE \u{1}"}}]);
         assert_eq!(results[0]["relatedLocations"], related);
-        assert_eq!(results[0]["message"]["text"], "read committed: stock is \"1\"\nT1 SELECT");
+        assert_eq!(
+            results[0]["message"]["text"],
+            "read committed: stock is \"1\"\nT1 SELECT '{{0}} [x] (http://example.org)'"
+        );
         assert_eq!(
             results[2]["locations"],
             json!([{"logicalLocations": [{"fullyQualifiedName": "orders"}]}])

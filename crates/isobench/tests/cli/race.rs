@@ -125,9 +125,13 @@ fn a_lost_update_is_found_at_the_level_that_permits_it() {
     let named =
         serde_json::json!([{"logicalLocations": [{"fullyQualifiedName": "sh order.sh | sh order.sh"}]}]);
     assert_eq!((found.len(), &found[0]["level"], &found[0]["locations"]), (1, &"error".into(), &named));
-    // A finding comes again by its schedule, and ends at the next level.
-    let again =
-        race(&scene, &database, &["--schedule", "A1,B", "--levels", "rc"], &["sh order.sh"]).expect(3);
+    // A finding comes again by its schedule, and ends at the next level. Passwords are in no file.
+    let once = ["--schedule", "A1,B", "--levels", "rc", "--junit", "race.xml", "--sarif", "race.sarif"];
+    let again = race(&scene, &database, &once, &["PGPASSWORD='hun&<\"ter' sh order.sh"]).expect(3);
+    for file in ["race.xml", "race.sarif"] {
+        let text = scene.read(file);
+        assert!(text.contains("*** sh order.sh") && !text.contains("hun"), "{text}");
+    }
     again.prints(&["; 1 schedule in "]);
     race(&scene, &database, &["--schedule", "A1,B", "--levels", "rr"], &["sh order.sh"]).expect(0);
     assert_restored(&database);

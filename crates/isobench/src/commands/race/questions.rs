@@ -58,7 +58,7 @@ fn race(report: &Report, raced: &Raced, pair: &str) -> Finding {
         },
         severity: Severity::Error,
         message: message.trim().to_owned(),
-        witness: steps.chain(answers).chain(differences).collect(),
+        witness: steps.chain(answers).chain(differences).map(|line| line.trim_end().to_owned()).collect(),
         places: std::iter::once(Place::of(pair)).chain(places).collect(),
     }
 }
