@@ -55,7 +55,7 @@ pub use file::{AdviceFile, FileError, LEVELS_START, Mismatch};
 pub use html::page;
 pub use idioms::{IDIOMS, Idiom};
 pub use patch::{ScriptText, difference, patched};
-pub use reason::{Dependency, Reason};
+pub use reason::{Dependency, Reason, reason};
 pub use search::{NotChanged, TriedSet, Tries};
 pub use shown::{Executed, Shown};
 pub use text::{best, broken, details, frameworks, wrong};

@@ -90,7 +90,7 @@ pub(crate) fn steps(programs: &[Program], objection: &Objection) -> Vec<String> 
 }
 
 /// The reason that follows from a schedule and what came of it.
-pub(crate) fn reason(programs: &[Program], shown: &Shown) -> Reason {
+pub fn reason(programs: &[Program], shown: &Shown) -> Reason {
     let (tried, untried) = match &shown.executed {
         Executed::Shown(tried) => (Some((**tried).clone()), None),
         Executed::Untried(why) => (None, Some(why.clone())),

@@ -98,6 +98,11 @@ impl Attempt {
         Ok(Attempt { sources, tables, scale, defined })
     }
 
+    /// The names of the scripts.
+    pub fn names(&self) -> Vec<String> {
+        self.sources.mix().scripts().iter().map(|one| one.script.name.clone()).collect()
+    }
+
     /// True if SQL of a recorded application or a copied database is executed.
     pub fn runs_recorded_sql(&self) -> bool {
         self.sources.are_recorded() || self.tables.are_recorded()
@@ -321,6 +326,7 @@ fn wrong_outcome(witness: &Witness) -> WrongOutcome {
     let step = |step: &Step| TriedStep {
         transaction: step.transaction + 1,
         sql: step.sql.split_whitespace().collect::<Vec<_>>().join(" "),
+        line: step.line,
         answer: step.answer(),
     };
     WrongOutcome {

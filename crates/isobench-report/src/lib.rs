@@ -14,6 +14,7 @@
 //! | `pair`, `trend`, `metric_trend` | several results, in every layout |
 //! | `overview` | many results, a row for each |
 //! | `servers` | results of many servers, as a page |
+//! | `gate` | what was asked and found, as `JUnit` and SARIF |
 //! | `trackers` | a result for services that keep benchmarks over time |
 //!
 //! ```
@@ -25,6 +26,7 @@
 //! ```
 
 mod csv;
+pub mod gate;
 mod html;
 mod markdown;
 mod metric_trend;

@@ -56,10 +56,15 @@ pub(crate) fn concerned<'a>(
     document.cells.iter().filter(|cell| !cell.calibration).filter(selected)
 }
 
-fn judge_cell(document: &Document, cell: &Cell, wanted: &Wanted, requirement: &Requirement) -> RequiredCell {
+/// The level of a cell and what varies, in words.
+pub fn name_of(document: &Document, cell: &Cell) -> String {
     let named = varying(document);
     let words = named.iter().map(|factor| factor.said(cell));
-    let name = std::iter::once(cell.level.name()).chain(words).collect::<Vec<_>>().join(", ");
+    std::iter::once(cell.level.name()).chain(words).collect::<Vec<_>>().join(", ")
+}
+
+fn judge_cell(document: &Document, cell: &Cell, wanted: &Wanted, requirement: &Requirement) -> RequiredCell {
+    let name = name_of(document, cell);
     match wanted.figure.end(document, cell, wanted.end) {
         Err(reason) => {
             RequiredCell { cell: name, met: false, reason: Some(reason), ..RequiredCell::default() }
@@ -117,7 +122,8 @@ impl RequirementResult {
 }
 
 impl RequiredCell {
-    fn describe(&self) -> String {
+    /// Its name with its value, and why that can't be judged by, if there is a reason.
+    pub fn describe(&self) -> String {
         let at_least = if self.at_least { "at least " } else { "" };
         let value = self.value.map(|value| format!("{at_least}{}", short(value)));
         let parts: Vec<String> = value.into_iter().chain(self.reason.clone()).collect();

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use isobench_comparison::{Failure, Outcome};
 use isobench_isolation::history::binary::MAGIC;
 use isobench_parquet::FORMAT as PARQUET_FORMAT;
+use isobench_report::gate::{JUNIT_START, SARIF_SCHEMA};
 use isobench_report::{METRIC_TREND_TITLES, csv_titles};
 use isobench_result::{FORMAT, METRIC_TREND_FORMAT, PAIR_FORMAT, TREND_FORMAT};
 use isobench_trust::refuse_foreign_links;
@@ -45,6 +46,10 @@ pub enum Kind {
     History,
     /// A table, Parquet.
     Parquet,
+    /// Tests, as `JUnit` writes them.
+    JUnit,
+    /// Findings, SARIF.
+    Sarif,
 }
 
 /// The value of the member `format` of a preview.
@@ -58,7 +63,7 @@ pub const HEAD: u64 = 4096;
 
 /// Checks that a file can be written, and that it doesn't exist yet, is empty, or was written by
 /// isobench. Anything other than a regular file (a pipe, a device) is accepted, and so is standard
-/// output (`-`), except for histories.
+/// output (`-`), except for histories, tests and findings.
 ///
 /// # Errors
 /// The file can't be written, or isn't isobench's; the message begins with the option that names
@@ -70,6 +75,9 @@ pub fn check_file(option: &str, path: &Path, kind: Kind) -> Outcome {
     if is_stream(path) {
         return match kind {
             Kind::History => refused("a history can't be written to standard output; name a file".to_owned()),
+            Kind::JUnit | Kind::Sarif => {
+                refused("standard output has the answer for people; name a file".to_owned())
+            }
             _ => Ok(()),
         };
     }
@@ -164,6 +172,8 @@ impl Kind {
             Kind::Advice => "piece of advice",
             Kind::Levels => "file of levels",
             Kind::History => "history",
+            Kind::JUnit => "file of tests",
+            Kind::Sarif => "file of findings",
         }
     }
 
@@ -181,6 +191,8 @@ impl Kind {
             Kind::Advice => is_json(&text, isobench_advice::FORMAT),
             Kind::Levels => text.starts_with(isobench_advice::LEVELS_START),
             Kind::Page => text.contains("name=\"generator\" content=\"isobench "),
+            Kind::JUnit => text.contains(JUNIT_START),
+            Kind::Sarif => text.contains(SARIF_SCHEMA) && text.contains("\"name\": \"isobench\""),
             Kind::Lines => text.starts_with(&csv_titles(3)),
             Kind::PairLines => first_line(&text).contains(",a_tps,"),
             Kind::TrendLines => text.starts_with("result,name,started_at,"),
@@ -202,6 +214,7 @@ fn first_line(text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use isobench_report::gate::{junit, sarif};
     use isobench_report::{Layouts as _, to_csv, to_html};
     use isobench_result::{
         Axis, Client, Document, Plan, Server, compare_results, compare_series, metric_trend,
@@ -226,6 +239,8 @@ mod tests {
             (Kind::TrendLines, trend.to_csv()),
             (Kind::MetricTrendLines, metric.to_csv()),
             (Kind::Tags, format!("{{\n  \"format\": \"{TAGS_FORMAT}\",\n}}")),
+            (Kind::JUnit, junit("race", &[]).expect("XML")),
+            (Kind::Sarif, sarif(&[], &|_| None)),
             (Kind::Preview, format!("{{\n  \"format\": \"{PREVIEW_FORMAT}\",\n}}")),
         ];
         for comparison in [trend.to_json(), metric.to_json()] {
@@ -293,6 +308,10 @@ mod tests {
     #[test]
     fn standard_output_takes_one_text() {
         let stream = Some(PathBuf::from("-"));
+        for kind in [Kind::JUnit, Kind::Sarif] {
+            let error = check_file("--junit", Path::new("-"), kind).expect_err("the answer is there");
+            assert!(error.to_string().ends_with("; name a file"), "{error}");
+        }
         for kind in [Kind::Result, Kind::Page, Kind::Lines] {
             check_file("--json", Path::new("-"), kind).expect("standard output");
         }

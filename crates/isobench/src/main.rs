@@ -8,6 +8,7 @@ mod output;
 mod commands;
 mod destination;
 mod display;
+mod gates;
 mod interrupt;
 mod latest;
 mod machines;

@@ -163,6 +163,11 @@ impl<'a> Actor<'a> {
         }
     }
 
+    /// The line of the script with the statement that was sent last; `None` for one that isobench adds.
+    pub fn line(&self) -> Option<u32> {
+        Some(self.program.script.commands.get(self.sent?)?.line)
+    }
+
     /// Walks to the next statement.
     pub fn next(&mut self, status: TransactionStatus) -> Next {
         if self.enclosed {

@@ -106,6 +106,7 @@ mod tests {
         let step = |transaction: usize, sql: &str, result: StepResult| Step {
             transaction,
             sql: sql.to_owned(),
+            line: None,
             enclosed: sql == "UPDATE t SET v = 2",
             result,
         };

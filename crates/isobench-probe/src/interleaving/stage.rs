@@ -117,8 +117,9 @@ pub struct Cast<'a> {
 
 impl Cast<'_> {
     fn push(&mut self, transaction: usize, sql: String, result: StepResult) {
-        let enclosed = self.actors[transaction].enclosed;
-        self.steps.push(Step { transaction, sql, enclosed, result });
+        let actor = &self.actors[transaction];
+        let (enclosed, line) = (actor.enclosed, actor.line());
+        self.steps.push(Step { transaction, sql, line, enclosed, result });
     }
 }
 

@@ -9,6 +9,8 @@ pub struct Step {
     pub transaction: usize,
     /// What it sent.
     pub sql: String,
+    /// The line of the script on which the statement starts, from 1; `None` for one that isobench adds.
+    pub line: Option<u32>,
     /// True if a BEGIN was sent before it, because it stands outside of a block of its own.
     pub enclosed: bool,
     /// What became of it.

@@ -787,7 +787,7 @@ mod tests {
     }
 
     fn step(transaction: usize, sql: &str, answer: &[&str]) -> TriedStep {
-        TriedStep { transaction, sql: sql.to_owned(), answer: names(answer) }
+        TriedStep { transaction, sql: sql.to_owned(), line: None, answer: names(answer) }
     }
 
     fn table(table: &str, columns: &[&str], removed: &[&[&str]], added: &[&[&str]]) -> ChangedTable {

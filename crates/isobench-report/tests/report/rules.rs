@@ -205,6 +205,7 @@ fn a_level_that_locks_before_it_reads_is_recommended() {
         let steps = vec![TriedStep {
             transaction: 2,
             sql: "SELECT pg_advisory_xact_lock(1);".to_owned(),
+            line: None,
             answer: vec![if waits { "waits" } else { "(1 row)" }.to_owned()],
         }];
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();

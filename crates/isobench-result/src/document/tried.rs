@@ -91,6 +91,10 @@ pub struct TriedStep {
     pub transaction: usize,
     /// What it sent.
     pub sql: String,
+    /// The line of the script on which the statement starts, from 1; missing for one that isobench adds,
+    /// and in older documents.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
     /// The answer, a line each: the columns and rows, the command tag, an error, or "waits".
     pub answer: Vec<String>,
 }

@@ -234,6 +234,7 @@ mod tests {
             steps: vec![TriedStep {
                 transaction: 1,
                 sql: "COMMIT".to_owned(),
+                line: None,
                 answer: vec!["COMMIT".to_owned()],
             }],
             outcome: OrderOutcome {
@@ -282,6 +283,7 @@ mod tests {
             let step = move |number: usize| TriedStep {
                 transaction,
                 sql: format!("SELECT {number}"),
+                line: None,
                 answer: Vec::new(),
             };
             (1..=count).map(step)
@@ -297,7 +299,7 @@ mod tests {
     #[test]
     fn long_lines_and_answers_are_cut() {
         let answer = (0..=MOST).map(|row| format!("({row})")).collect();
-        let long = TriedStep { transaction: 1, sql: "SELECT 1".to_owned(), answer };
+        let long = TriedStep { transaction: 1, sql: "SELECT 1".to_owned(), line: None, answer };
         let lines = step(&long);
         assert_eq!((lines.len(), lines[MOST + 1].as_str()), (MOST + 2, "      … and 1 more line"));
         assert_eq!(cut(&"é".repeat(WIDEST + 1)), "é".repeat(WIDEST) + "…");

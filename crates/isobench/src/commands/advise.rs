@@ -5,6 +5,7 @@
 //! (`isobench_observation`), and the measurement (`isobench_comparison`).
 
 mod prices;
+mod questions;
 mod trial;
 
 use std::collections::BTreeSet;
@@ -12,7 +13,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use isobench_advice::{
-    Advice, AdviceFile, Executed, Question, brief, carried_values, details, frameworks, page,
+    Advice, AdviceFile, Executed, Question, allocation, brief, carried_values, details, frameworks, page,
 };
 use isobench_comparison::{
     Conditions, Design, Failure, Outcome, Resolved, Sources, Target, catalog, refusal, require_relations,
@@ -26,10 +27,12 @@ use isobench_runner::{Control, Urgency};
 use isobench_script::{Script, Sql};
 
 use prices::Prices;
+use questions::Checked;
 use trial::{Changing, Trial, levels, named, sends_parameters, texts};
 
 use crate::commands::scripts;
 use crate::destination::{Kind, check_file};
+use crate::gates;
 use crate::interrupt;
 use crate::options::AdviseOptions;
 use crate::output::{self, is_stream, say};
@@ -50,6 +53,7 @@ pub fn advise(options: &AdviseOptions) -> Outcome {
     if let Some(path) = &options.write {
         check_file("--write", path, Kind::Levels)?;
     }
+    gates::check(&options.gates)?;
     let checked = options.check.as_deref().map(read_file).transpose()?;
     let Stage { mut design, mut targets, control } = set_up(options)?;
     let advised =
@@ -290,7 +294,10 @@ fn check(options: &AdviseOptions, file: &AdviceFile, found: &Templates, trial: &
     let stopped = || control.urgency() > Urgency::None;
     let wanted = file.levels(&names).map_err(|error| Failure::setup(format!("--check: {path}: {error}")))?;
     let not_enough = || Failure::Broken(format!("the levels of {path} aren't enough any more; see above"));
+    let write =
+        |checked: &Checked| gates::write(&options.gates, "advise", checked.questions(trial.names, &wanted));
     if !found.carried.is_empty() {
+        write(&Checked::carried(found))?;
         output::print(&(carried_values(found).join(".\n") + ".\n"))?;
         return Err(not_enough());
     }
@@ -304,15 +311,19 @@ fn check(options: &AdviseOptions, file: &AdviceFile, found: &Templates, trial: &
         let all = trial.execute(&trial.work.sources, None, None, &levels(trial.names, &wanted))?;
         trial.require_end()?;
         if let Executed::Shown(tried) = all {
+            let all = trial.names.iter().zip(&wanted).map(|(name, level)| (name.as_str(), *level));
+            write(&Checked::shown(&tried, &allocation(&all.collect::<Vec<_>>()).to_string()))?;
             output::print(&isobench_advice::wrong(&tried))?;
             return Err(not_enough());
         }
+        write(&Checked::proved())?;
         let plural = if names.len() == 1 { "" } else { "s" };
         return output::print(&format!(
             "The levels of {path} are enough for {} script{plural}.\n",
             names.len()
         ));
     };
+    write(&Checked::broken(found, &broken))?;
     output::print(&isobench_advice::broken(found, &broken))?;
     Err(not_enough())
 }

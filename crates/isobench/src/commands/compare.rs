@@ -16,6 +16,7 @@ use isobench_comparison::{
     Target, compare as measure, now, require_log, take_part as part,
 };
 use isobench_database::Database;
+use isobench_report::gate::of_document;
 use isobench_result::{Document, RequirementResult, judge, requirement_lines, summarise};
 use isobench_runner::Control;
 
@@ -24,10 +25,11 @@ use self::outline::outline;
 use crate::commands::scripts;
 use crate::destination::check_folder;
 use crate::display::Display;
+use crate::gates;
 use crate::interrupt;
 use crate::machines;
 use crate::monitor::{self, Monitor};
-use crate::options::{CompareOptions, command};
+use crate::options::{CompareOptions, GateOptions, command};
 use crate::output::{self, say};
 use crate::servers::{self, Stage, Wanted, names_server};
 
@@ -48,6 +50,8 @@ pub struct Results {
     pub judgements: Judgements,
     /// Its files.
     files: Files,
+    /// The files for services.
+    gates: GateOptions,
     /// The servers to clean up once the result is saved.
     targets: Vec<Target>,
     /// Keeps the tables on the server.
@@ -151,6 +155,7 @@ fn wanted(options: &CompareOptions) -> Wanted<'_> {
 /// Nothing could be measured.
 fn lead(options: &CompareOptions, plan: Resolved, machines: Option<&Machines>) -> Outcome<Results> {
     let files = Files::new(options, &now())?;
+    gates::check(&options.gates)?;
     let monitor = Monitor::open(&options.monitor)?;
     let named = names_server(&options.connection);
     if let Some(folder) = options.history.as_deref().filter(|_| !options.no_verdict) {
@@ -193,7 +198,18 @@ fn lead(options: &CompareOptions, plan: Resolved, machines: Option<&Machines>) -
         Ok((document, judgements)) => {
             let extent = output::Extent { legend: options.legend, details: options.details };
             let (keep, history) = (options.keep, options.history.clone());
-            Ok(Results { document, judgements, files, targets, keep, history, extent, _monitor: monitor })
+            let gates = options.gates.clone();
+            Ok(Results {
+                document,
+                judgements,
+                files,
+                gates,
+                targets,
+                keep,
+                history,
+                extent,
+                _monitor: monitor,
+            })
         }
         Err(failure) => {
             // The reason for the failure matters more than objects left on the server, which the
@@ -302,10 +318,11 @@ impl Results {
     /// promise is broken.
     pub fn finish(self, histories: &str) -> Outcome {
         let unwritten = self.unwritten_histories();
-        let Results { mut document, files, targets, keep, extent, .. } = self;
+        let Results { mut document, files, gates, targets, keep, extent, .. } = self;
         summarise(&mut document);
         document.requirements = judge(&document, document.plan.required());
         let saved = files.save_all(&document);
+        let gated = gates::write(&gates, "compare", of_document(&document));
         let told = saved.as_ref().map_or_else(|_| String::new(), |written| files::told(written));
         let report = extent.terminal().render(&document);
         let after = format!("{histories}{}{told}", requirement_lines(&document.requirements));
@@ -313,6 +330,7 @@ impl Results {
         // After the result is saved, because the server may not answer.
         let closed = close(targets, keep);
         saved?;
+        gated?;
         printed?;
         let verdict = verdict(&document, unwritten);
         if let (Err(Failure::Incomplete(_)), Err(left)) = (&verdict, &closed) {

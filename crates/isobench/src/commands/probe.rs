@@ -13,11 +13,13 @@ use isobench_probe::{
     Event, Matrix, Opener, Options, ProbeError, Progress, RunError, Spec, Tester, WaitDetection,
     probe as run, render,
 };
+use isobench_report::gate::of_tried;
 use isobench_report::witness;
 use isobench_result::Tried;
 use isobench_result::view::tried::{self as view, AtLevel};
 use isobench_runner::{Control, Urgency};
 
+use crate::gates;
 use crate::options::{EmbeddedOptions, ProbeOptions};
 use crate::output::{self, say};
 use crate::servers::{Clients, find, named_server};
@@ -48,7 +50,14 @@ const FEW_CONNECTIONS: &str = "20";
 /// promised, with `--strict` even if that is a known limitation of the product; scripts are unsafe at a
 /// level that was asked for.
 pub fn probe(options: &ProbeOptions) -> Outcome {
+    gates::check(&options.gates)?;
     let attempt = attempt(options)?;
+    let needs_scripts = options.gates.given().filter(|_| attempt.is_none());
+    if let Some(option) = needs_scripts {
+        return Err(Failure::setup(format!(
+            "{option}: needs scripts to try: --file with --setup, --builtin or --workload"
+        )));
+    }
     if attempt.is_none() && !options.allocation.is_empty() {
         return Err(Failure::setup(
             "--allocation: needs scripts to try: --file with --setup, --builtin or --workload",
@@ -108,6 +117,7 @@ fn interleavings(options: &ProbeOptions, attempt: &Attempt, target: &Target, con
     if let Some(path) = &options.json {
         output::save(path, &in_json(&tried))?;
     }
+    gates::write(&options.gates, "probe", of_tried(&shown, &attempt.names()))?;
     if let Some(path) = &options.replay {
         replay(attempt, &found, path)?;
     }

@@ -3,8 +3,8 @@
 //! Not here: schedules and verdicts (`isobench_race`), what is printed (`race/text.rs`).
 
 mod copied;
-mod junit;
 mod pairs;
+mod questions;
 mod suspects;
 mod text;
 mod way;
@@ -21,6 +21,7 @@ use isobench_runner::{Control, Urgency};
 
 use self::copied::Copied;
 use self::way::Way;
+use crate::gates;
 use crate::interrupt;
 use crate::options::RaceOptions;
 use crate::output::{self, say};
@@ -37,6 +38,7 @@ const AND: &str = "--and";
 /// # Errors
 /// Wrong options, no server; the commands couldn't be tried; they race.
 pub fn race(options: &RaceOptions) -> Outcome {
+    gates::check(&options.gates)?;
     if let Some(capture) = &options.capture {
         return suspects::suspects(options, capture);
     }
@@ -251,17 +253,7 @@ fn report(options: &RaceOptions, place: &Place, tried: &[Tried]) -> Outcome {
     if let Some(path) = &options.json {
         output::save_fit(path, &fit(&in_json(tried, options.check.is_some())?, tried))?;
     }
-    if let Some(path) = &options.junit {
-        let tests: Vec<junit::Tested<'_>> = tried
-            .iter()
-            .map(|Tried { commands, raced: Raced { report, problem } }| junit::Tested {
-                report,
-                commands,
-                problem: problem.as_ref(),
-            })
-            .collect();
-        output::save_fit(path, &fit(&junit::render(&tests)?, tried))?;
-    }
+    gates::write_fit(&options.gates, "race", questions::of_commands(tried), &|text| fit(text, tried))?;
     printed
 }
 

@@ -6,7 +6,7 @@ use clap::{ArgAction, ArgGroup, Args};
 use isobench_isolation::Level;
 use isobench_plan::{Plan, RetriedState};
 
-use super::{CaptureOptions, ConnectionOptions, EmbeddedOptions};
+use super::{CaptureOptions, ConnectionOptions, EmbeddedOptions, GateOptions};
 
 /// The heading of options that name scripts and tables.
 const SCRIPTS: &str = "Transactions";
@@ -29,6 +29,10 @@ const WARMUP: f64 = 0.2;
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit status of --check: 3 if the levels of the file aren't enough.",
+    mut_args(|arg| match arg.get_id().as_str() {
+        "junit" | "sarif" => arg.help_heading(OUTPUT).requires("check"),
+        _ => arg,
+    }),
     group = ArgGroup::new("own").args(["file", "capture"]).multiple(true)
 )]
 pub struct AdviseOptions {
@@ -96,7 +100,7 @@ pub struct AdviseOptions {
     #[arg(long, help_heading = OUTPUT, conflicts_with = "check")]
     pub frameworks: bool,
     /// Write the advice as JSON to this file (- for stdout)
-    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT, conflicts_with = "check")]
     pub json: Option<PathBuf>,
     /// Write the advice as HTML to this file (- for stdout)
     #[arg(long, value_name = "FILE", help_heading = OUTPUT, conflicts_with = "check")]
@@ -108,6 +112,9 @@ pub struct AdviseOptions {
     /// nothing
     #[arg(long, value_name = "FILE.toml", help_heading = OUTPUT)]
     pub check: Option<PathBuf>,
+    /// The files for services.
+    #[command(flatten)]
+    pub gates: GateOptions,
     /// The embedded server.
     #[command(flatten)]
     pub embedded: EmbeddedOptions,

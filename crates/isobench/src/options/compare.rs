@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args};
 
 use super::{
-    CaptureOptions, ConnectionOptions, EmbeddedOptions, MachineOptions, MonitorOptions, TableOptions,
+    CaptureOptions, ConnectionOptions, EmbeddedOptions, GateOptions, MachineOptions, MonitorOptions,
+    TableOptions,
 };
 use isobench_plan::{Plan, Size};
 
@@ -31,7 +32,11 @@ const SELDOM: [&str; 6] = ["fillfactor", "unlogged_tables", "foreign_keys", "bin
     disable_help_flag = true,
     after_help = "These are the usual options; --help-all lists every one.",
     after_long_help = "",
-    mut_args(|arg| if SELDOM.contains(&arg.get_id().as_str()) { arg.hide_short_help(true) } else { arg })
+    mut_args(|arg| match arg.get_id().as_str() {
+        "junit" | "sarif" => arg.help_heading(OUTPUT).hide_short_help(true),
+        id if SELDOM.contains(&id) => arg.hide_short_help(true),
+        _ => arg,
+    })
 )]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub struct CompareOptions {
@@ -98,6 +103,9 @@ pub struct CompareOptions {
     /// Write a line for each cell and round as CSV to this file (- for stdout)
     #[arg(long, value_name = "FILE", help_heading = OUTPUT, hide_short_help = true)]
     pub csv: Option<PathBuf>,
+    /// The files for services.
+    #[command(flatten)]
+    pub gates: GateOptions,
     /// Write the recorded histories into this folder, a file for each cell and round
     #[arg(long, value_name = "FOLDER", help_heading = OUTPUT, hide_short_help = true)]
     pub history: Option<PathBuf>,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use isobench_isolation::{Allocation, Level};
 
-use super::{ConnectionOptions, EmbeddedOptions};
+use super::{ConnectionOptions, EmbeddedOptions, GateOptions};
 
 /// Options of `isobench probe`.
 #[derive(Debug, Args)]
@@ -55,6 +55,9 @@ pub struct ProbeOptions {
     /// Write the result to this file as JSON
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+    /// The files for services.
+    #[command(flatten)]
+    pub gates: GateOptions,
     /// Exit with status 3 also for a known limitation of the product
     #[arg(long, conflicts_with = "spec")]
     pub strict: bool,

@@ -6,7 +6,7 @@ use clap::Args;
 use isobench_isolation::Level;
 use isobench_race::Readiness;
 
-use super::{ConnectionOptions, EmbeddedOptions};
+use super::{ConnectionOptions, EmbeddedOptions, GateOptions};
 
 /// The heading of options on the database.
 const DATABASE: &str = "Database (its rows are changed, and put back before each schedule)";
@@ -55,9 +55,9 @@ pub struct RaceOptions {
     /// Write what was found to this file as JSON
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Write a test for each level to this file, as JUnit does
-    #[arg(long, value_name = "FILE")]
-    pub junit: Option<PathBuf>,
+    /// The files for services.
+    #[command(flatten)]
+    pub gates: GateOptions,
     /// SQL script that makes the tables of a capture
     #[arg(long, value_name = "FILE.sql", requires = "capture", conflicts_with = "copy_from", help_heading = RECORDED)]
     pub setup: Option<PathBuf>,

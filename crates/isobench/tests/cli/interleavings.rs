@@ -58,7 +58,10 @@ fn a_lost_update_is_shown_step_by_step() {
     let replayed = s.run(&words("probe --spec lost.spec --levels rc")).expect(0);
     replayed.prints(&["step t1s3: UPDATE stock SET left_over = 100 - 1 WHERE id = 1;\n", " 1|       99\n"]);
     let steps = &found["levels"][0]["tried"]["found"][0]["steps"];
-    assert_eq!(steps[0], serde_json::json!({"transaction": 1, "sql": "BEGIN;", "answer": ["BEGIN"]}));
+    assert_eq!(
+        steps[0],
+        serde_json::json!({"transaction": 1, "sql": "BEGIN;", "line": 2, "answer": ["BEGIN"]})
+    );
 }
 
 #[test]

@@ -20,6 +20,7 @@ mod encrypted;
 #[path = "../../../isobench-result/tests/result/examples/mod.rs"]
 mod examples;
 mod faults;
+mod gates;
 mod hostile_texts;
 mod interleavings;
 mod interrupted;
@@ -61,6 +62,7 @@ mod server_command;
 mod server_side;
 mod settings;
 mod shell;
+mod skill;
 mod snapshots;
 mod standby;
 mod strategies;

@@ -8,6 +8,7 @@ use isobench_testkit::installed::python_with;
 use rustix::process::Signal;
 use serde_json::Value;
 
+use crate::gates::findings;
 use crate::support::named::Database;
 use crate::support::program::{Finished, Running};
 use crate::support::scene::Scene;
@@ -95,7 +96,7 @@ fn assert_restored(database: &Database) {
 #[test]
 fn a_lost_update_is_found_at_the_level_that_permits_it() {
     let Some((scene, database)) = shop("a_lost_update_is_found_at_the_level_that_permits_it") else { return };
-    let files = ["--json", "race.json", "--junit", "race.xml"];
+    let files = ["--json", "race.json", "--junit", "race.xml", "--sarif", "race.sarif"];
     let raced = race(&scene, &database, &files, &["sh order.sh"]).expect(3);
     let raced = raced.prints(&[
         "2 commands, 4 and 4 statements; ",
@@ -119,10 +120,18 @@ fn a_lost_update_is_found_at_the_level_that_permits_it() {
     let two = serde_json::json!({"switches": 2, "planned": 5, "tried": 5});
     assert_eq!(switches[2], &serde_json::json!([one, two]));
     let xml = scene.read("race.xml");
-    assert!(xml.contains("tests=\"3\" failures=\"1\"") && xml.contains("type=\"wrong state\""), "{xml}");
-    // A finding comes again by its schedule, and ends at the next level.
-    let again =
-        race(&scene, &database, &["--schedule", "A1,B", "--levels", "rc"], &["sh order.sh"]).expect(3);
+    assert!(xml.contains("tests=\"3\" failures=\"1\"") && xml.contains("type=\"wrong-state\""), "{xml}");
+    let found = findings(&scene, "race.sarif");
+    let named =
+        serde_json::json!([{"logicalLocations": [{"fullyQualifiedName": "sh order.sh | sh order.sh"}]}]);
+    assert_eq!((found.len(), &found[0]["level"], &found[0]["locations"]), (1, &"error".into(), &named));
+    // A finding comes again by its schedule, and ends at the next level. Passwords are in no file.
+    let once = ["--schedule", "A1,B", "--levels", "rc", "--junit", "race.xml", "--sarif", "race.sarif"];
+    let again = race(&scene, &database, &once, &["PGPASSWORD='hun&<\"ter' sh order.sh"]).expect(3);
+    for file in ["race.xml", "race.sarif"] {
+        let text = scene.read(file);
+        assert!(text.contains("*** sh order.sh") && !text.contains("hun"), "{text}");
+    }
     again.prints(&["; 1 schedule in "]);
     race(&scene, &database, &["--schedule", "A1,B", "--levels", "rr"], &["sh order.sh"]).expect(0);
     assert_restored(&database);

@@ -6,6 +6,7 @@ use isobench_testkit::capture::{SHOP, Tape, shop};
 use serde_json::Value;
 
 use crate::compare::words;
+use crate::gates::findings;
 use crate::support::named::Database;
 use crate::support::scene::Scene;
 
@@ -15,7 +16,9 @@ fn a_recording_names_what_can_race() {
     let Some(s) = Scene::with_server("a_recording_names_what_can_race") else { return };
     fs::write(s.file("shop.capture"), shop(40)).expect("a capture");
     s.write("shop.sql", SHOP);
-    let found = s.run(&words("race shop.capture --setup shop.sql --json out.json")).expect(3);
+    let found = s
+        .run(&words("race shop.capture --setup shop.sql --json out.json --junit out.xml --sarif out.sarif"))
+        .expect(3);
     let found = found.prints(&[
         "can race at the level they ran at.",
         "update offer after reading it",
@@ -26,6 +29,10 @@ fn a_recording_names_what_can_race() {
     let answer: Value = serde_json::from_str(&s.read("out.json")).expect("JSON");
     assert_eq!(answer["format"], "isobench/suspects");
     assert_eq!(answer["suspects"][0]["kind"], "lost-update", "{answer:#}");
+    let results = findings(&s, "out.sarif");
+    assert_eq!((&results[0]["ruleId"], &results[0]["level"]), (&"lost-update".into(), &"warning".into()));
+    let xml = s.read("out.xml");
+    assert!(xml.contains("name=\"read committed: update offer after reading it\""), "{xml}");
     s.run(&words("race shop.capture --setup shop.sql --details"))
         .expect(3)
         .prints(&["All kinds of transactions"]);

@@ -9,6 +9,7 @@ fn step(transaction: usize, sql: &str, answer: &[&str]) -> TriedStep {
     TriedStep {
         transaction,
         sql: sql.to_owned(),
+        line: None,
         answer: answer.iter().map(|line| (*line).to_owned()).collect(),
     }
 }

@@ -17,8 +17,10 @@ use isobench_sql::Catalog;
 use isobench_suspects::{Answer, History, Screen, Scripts, judge, render};
 
 use super::copied::Copied;
+use super::questions::of_capture;
 use crate::commands::dump::dump_schema;
 use crate::commands::scripts::recorded;
+use crate::gates;
 use crate::interrupt;
 use crate::options::RaceOptions;
 use crate::output::{self, say};
@@ -62,6 +64,7 @@ pub(super) fn suspects(options: &RaceOptions, capture: &Path) -> Outcome {
         let json = serde_json::to_string_pretty(&answer).map_err(Failure::setup)?;
         output::save(path, &(json + "\n"))?;
     }
+    gates::write(&options.gates, "race", of_capture(&answer))?;
     let database = options.copy_from.as_deref().map(quoted);
     let screen =
         Screen { width: output::width().min(80), database: database.as_deref(), details: options.details };
