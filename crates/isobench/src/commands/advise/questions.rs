@@ -2,7 +2,7 @@
 
 use isobench_advice::{Executed, Reason, Shown, allocation, carried_values, reason};
 use isobench_isolation::Level;
-use isobench_observation::Templates;
+use isobench_program::Templates;
 use isobench_report::gate::{Answer, Finding, Place, Question, Rule, Severity, wrong_outcome};
 use isobench_result::Tried;
 
