@@ -8,7 +8,7 @@
 
 mod catalog;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -60,6 +60,8 @@ pub(crate) struct Ground {
     session: Connection,
     database: String,
     pub(crate) tables: Vec<Table>,
+    /// The names of functions that aren't PostgreSQL's own.
+    pub(crate) functions: BTreeSet<String>,
     sequences: Vec<Sequence>,
     base: Vec<Vec<Row>>,
     hashes: Vec<String>,
@@ -88,6 +90,7 @@ impl Ground {
             session,
             database,
             tables: Vec::new(),
+            functions: BTreeSet::new(),
             sequences: Vec::new(),
             base: Vec::new(),
             hashes: Vec::new(),
@@ -133,6 +136,7 @@ impl Ground {
     pub(crate) fn keep(&mut self, ignored: &[String], limit: u64) -> Result<(), RaceError> {
         self.tables = catalog::tables(&mut self.session, ignored)?;
         self.sequences = catalog::sequences(&mut self.session)?;
+        self.functions = catalog::functions(&mut self.session)?;
         let megabytes = catalog::megabytes(&mut self.session, &self.tables)?;
         if megabytes > limit {
             return Err(RaceError::TooLarge { megabytes, limit });
@@ -244,7 +248,13 @@ impl Ground {
             thread::sleep(LOOK);
         }
         if let Some(table) = dirty.first() {
-            let why = "something else changes it; if it doesn't matter, leave it out by --ignore".to_owned();
+            let why = if self.tables[*table].is_view {
+                "a refresh of this materialized view doesn't give its first contents; refresh it before, or leave it \
+                 out by --ignore"
+            } else {
+                "something else changes it; if it doesn't matter, leave it out by --ignore"
+            };
+            let why = why.to_owned();
             return Err(RaceError::NotRestored { table: self.tables[*table].name.clone(), why });
         }
         Ok(())
@@ -269,7 +279,9 @@ impl Ground {
 
     fn refill(&mut self, table: usize) -> Result<(), RaceError> {
         let name = self.tables[table].name.clone();
-        if self.base[table].len() <= SMALL {
+        if self.tables[table].is_view {
+            self.session.execute(&format!("REFRESH MATERIALIZED VIEW {name}"))?;
+        } else if self.base[table].len() <= SMALL {
             self.session.execute(&format!("DELETE FROM ONLY {name}"))?;
             self.fill(table, &self.base[table].clone())?;
         } else {

@@ -13,7 +13,7 @@ use crate::ground::AHEAD;
 use crate::masks::{Canonical, Contents, Masks, Odd};
 use crate::outcome::{Outcome, Trouble};
 use crate::schedule::{Schedule, name, orders, selections};
-use crate::statement::may_write;
+use crate::statement::{changed_nothing, may_write};
 use crate::verdict::Verdict;
 
 /// The times that commands run before their two runs have to end alike: caches are warmed.
@@ -125,17 +125,22 @@ pub(crate) fn order_name(order: &[usize]) -> String {
     order.iter().map(|command| name(*command).to_string()).collect::<Vec<_>>().join(";")
 }
 
+/// The end of a command with what it said, in short.
+pub(crate) fn words_of(answer: &Answer) -> String {
+    let output = answer.shown();
+    let errors = answer.errors.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text: String = [output, errors].join(" ").trim().chars().take(SAID).collect();
+    let colon = if text.is_empty() { "" } else { ": " };
+    format!("{}{colon}{text}", answer.status())
+}
+
 /// The ends of commands with what each of them said, in short; once if that is the same.
 fn said(outcome: &Outcome) -> String {
-    let one = |answer: &Answer| {
-        let output = answer.shown();
-        let errors = answer.errors.split_whitespace().collect::<Vec<_>>().join(" ");
-        let text: String = [output, errors].join(" ").trim().chars().take(SAID).collect();
-        let colon = if text.is_empty() { "" } else { ": " };
-        format!("{}{colon}{text}", answer.status())
-    };
-    let all: Vec<(String, String)> =
-        outcome.answers.iter().map(|(command, answer)| (name(*command).to_string(), one(answer))).collect();
+    let all: Vec<(String, String)> = outcome
+        .answers
+        .iter()
+        .map(|(command, answer)| (name(*command).to_string(), words_of(answer)))
+        .collect();
     match all.as_slice() {
         [(_, first), rest @ ..] if rest.iter().all(|(_, other)| other == first) => format!("each {first}"),
         all => all.iter().map(|(name, one)| format!("{name} {one}")).collect::<Vec<_>>().join(", "),
@@ -285,7 +290,7 @@ impl Judge {
             let verdict = if outcome.is_stuck() { Verdict::NotInterleaved } else { Verdict::Serial };
             return Ok((verdict, String::new()));
         }
-        let losers = self.losers(outcome, &key);
+        let losers = self.losers(outcome, &key, performer.contents());
         let mut fewest = self.wrong(performer.contents(), outcome).0.len();
         let mut partial = None;
         for lost in selections(&losers) {
@@ -318,26 +323,70 @@ impl Judge {
         if !key.violated.is_empty() && !self.keys.iter().any(|other| other.violated == key.violated) {
             return Ok((Verdict::WrongState, format!("{} doesn't hold", key.violated.join(", "))));
         }
+        if let Some(failed) = self.fails_alike(outcome, &key) {
+            let is_error = |command: &usize| outcome.answers.get(command).is_some_and(Answer::is_error);
+            let verdict = if failed.iter().any(is_error) { Verdict::Error } else { Verdict::Declined };
+            return Ok((verdict, told(outcome, &failed)));
+        }
         let same = self.keys.iter().position(|other| other.tables == key.tables);
         if let Some((order, _)) = same.map(|at| &self.serial[at]) {
             return Ok((Verdict::WrongAnswer, format!("the tables are as after {}", order_name(order))));
         }
-        let failed = told(outcome, &self.losers(outcome, &key));
+        let failed = told(outcome, &losers);
         Ok((Verdict::WrongState, failed))
     }
 
     /// The commands that failed: those with such a status, and those that answer what no serial order
-    /// answers after the server refused a statement of theirs, or they rolled back what they wrote.
-    fn losers(&self, outcome: &Outcome, key: &Key) -> Vec<usize> {
+    /// answers after the server refused a statement of theirs, or they rolled back what they wrote. Where no
+    /// order leaves the tables so, also those that otherwise write, and said something else instead.
+    fn losers(&self, outcome: &Outcome, key: &Key, contents: &dyn Contents) -> Vec<usize> {
+        let is_wrong = !self.keys.iter().any(|other| other.tables == key.tables);
+        let changes = |outcome: &Outcome, command: usize| {
+            let mut own = outcome.steps.iter().filter(|step| step.command == command);
+            own.any(|step| !changed_nothing(&step.sql, &step.tag, contents.functions()))
+        };
+        let refrained = |command: usize| {
+            is_wrong
+                && !changes(outcome, command)
+                && self.serial.iter().any(|(_, serial)| changes(serial, command))
+        };
         let is_odd = |command: usize| {
             let own = key.answers.iter().find(|answer| answer.0 == command);
             !self.keys.iter().any(|other| other.answers.iter().any(|answer| Some(answer) == own))
         };
         let failed = |command: usize| {
             outcome.answers.get(&command).is_some_and(Answer::failed)
-                || (is_odd(command) && gave_up(outcome, command))
+                || (is_odd(command) && (gave_up(outcome, command) || refrained(command)))
         };
         self.commands.iter().copied().filter(|command| failed(*command)).collect()
+    }
+
+    /// The commands that fail with an answer of their own where a serial order leaves the same tables: there
+    /// they fail, too. None if another answer differs.
+    fn fails_alike(&self, outcome: &Outcome, key: &Key) -> Option<Vec<usize>> {
+        let fails = |answers: &BTreeMap<usize, Answer>, command: &usize| {
+            answers.get(command).is_some_and(Answer::failed)
+        };
+        let same = self.keys.iter().zip(&self.serial);
+        same.filter(|(other, _)| other.tables == key.tables && other.violated == key.violated).find_map(
+            |(other, (_, serial))| {
+                let differing = key.answers.iter().filter(|answer| !other.answers.contains(answer));
+                let differing: Vec<usize> = differing.map(|(command, ..)| *command).collect();
+                let alike =
+                    |command: &usize| fails(&outcome.answers, command) && fails(&serial.answers, command);
+                (!differing.is_empty() && differing.iter().all(alike)).then_some(differing)
+            },
+        )
+    }
+
+    /// The commands that fail when they run first, with their answers.
+    pub(crate) fn failing(&self) -> Vec<(usize, &Answer)> {
+        let first = |command: &usize| {
+            let (_, outcome) = self.serial.iter().find(|(order, _)| order.first() == Some(command))?;
+            let answer = outcome.answers.get(command).filter(|answer| answer.failed())?;
+            Some((*command, answer))
+        };
+        self.commands.iter().filter_map(first).collect()
     }
 
     /// The serial orders of some of the commands.

@@ -92,6 +92,9 @@ use crate::statement::in_one_line;
 /// The silence after which nothing comes of a command, at first.
 const SETTLE: Duration = Duration::from_millis(12);
 
+/// The factor by which it grows.
+const LONGER: u32 = 4;
+
 /// The longest such silence.
 const LONGEST_SETTLE: Duration = Duration::from_secs(3);
 
@@ -393,6 +396,7 @@ impl Theatre<'_> {
             level: level.name().to_owned(),
             own,
             silent: statements.contains(&0),
+            failing: self.failing(&judge),
             serial_seconds: began.elapsed().as_secs_f64(),
             ..LevelReport::default()
         };
@@ -405,6 +409,26 @@ impl Theatre<'_> {
         found.asked = self.gate.lock().asked.iter().map(|level| level.name().to_owned()).collect();
         report.levels.push(found);
         searched
+    }
+}
+
+impl Theatre<'_> {
+    /// The commands that fail by an error when they run alone, with their answers: nothing of their work was
+    /// tried. A refusal may be meant.
+    fn failing(&self, judge: &Judge) -> Vec<String> {
+        let (errors, refusals): (Vec<_>, Vec<_>) =
+            judge.failing().into_iter().partition(|(_, answer)| answer.is_error());
+        for (command, answer) in refusals {
+            self.gate.note(format!(
+                "command {} is refused when it runs alone: {}; look whether it is what you mean",
+                schedule::name(command),
+                judge::words_of(answer)
+            ));
+        }
+        let one = |(command, answer): (usize, &answer::Answer)| {
+            format!("{} gets {}", schedule::name(command), judge::words_of(answer))
+        };
+        errors.into_iter().map(one).collect()
     }
 }
 
@@ -467,7 +491,7 @@ impl Performer for Company<'_, '_> {
     fn settle_longer(&mut self, pause: Duration) -> bool {
         self.stage.works_late = true;
         // The pause isn't the same each time.
-        let longer = (self.stage.settle * 2).max(pause * 2).min(LONGEST_SETTLE);
+        let longer = (self.stage.settle * LONGER).max(pause * 2).min(LONGEST_SETTLE);
         std::mem::replace(&mut self.stage.settle, longer) < longer
     }
 

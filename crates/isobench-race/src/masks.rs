@@ -48,6 +48,8 @@ pub(crate) trait Contents {
     fn table(&self, table: usize) -> &Table;
     /// Its first rows.
     fn rows(&self, table: usize) -> &[Row];
+    /// The names of the database's own functions, any of which may change rows.
+    fn functions(&self) -> &BTreeSet<String>;
 }
 
 impl Contents for Ground {
@@ -57,6 +59,10 @@ impl Contents for Ground {
 
     fn rows(&self, table: usize) -> &[Row] {
         self.base(table)
+    }
+
+    fn functions(&self) -> &BTreeSet<String> {
+        &self.functions
     }
 }
 
@@ -218,6 +224,10 @@ pub(crate) mod tests {
 
         fn rows(&self, table: usize) -> &[Row] {
             &self.0[table].1
+        }
+
+        fn functions(&self) -> &BTreeSet<String> {
+            const { &BTreeSet::new() }
         }
     }
 

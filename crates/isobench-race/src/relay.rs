@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 
-use isobench_pgwire::{ConnectOptions, Socket, TlsAcceptor, server};
+use isobench_pgwire::{Address, ConnectOptions, Host, Socket, SslMode, TlsAcceptor, server};
 use isobench_record::Door;
 use rustix::event::{EventfdFlags, eventfd};
 
@@ -41,7 +41,7 @@ impl Relay {
         let address = listener.local_addr()?;
         let stopping = Arc::new(AtomicBool::new(false));
         let database = server.dbname.clone();
-        let door = Door::new(server, PROGRAM).encrypting(acceptor);
+        let door = Door::new(plain_nearby(server), PROGRAM).encrypting(acceptor);
         let entrance = Entrance { gate: Arc::clone(gate), door, database, next: AtomicU64::new(1) };
         let entrance = Arc::new(entrance);
         let stop = Arc::clone(&stopping);
@@ -77,6 +77,24 @@ impl Drop for Relay {
             // A panic of it has been reported.
             let _ = thread.join();
         }
+    }
+}
+
+/// The way to a server of this machine isn't encrypted unless it has to be: clients bind SCRAM to the encryption
+/// that they see, which ends here, and an encrypted server takes that for an attack.
+fn plain_nearby(server: ConnectOptions) -> ConnectOptions {
+    let is_near = |host: &Host| match &host.address {
+        Address::Unix(_) => true,
+        Address::Tcp(name) => {
+            let address = host.hostaddr.as_ref().unwrap_or(name);
+            address == "localhost" || address.parse().is_ok_and(|address: IpAddr| address.is_loopback())
+        }
+    };
+    match server.ssl_mode {
+        SslMode::Prefer if server.hosts.iter().all(is_near) => {
+            ConnectOptions { ssl_mode: SslMode::Allow, ..server }
+        }
+        _ => server,
     }
 }
 
@@ -138,5 +156,22 @@ impl Entrance {
         self.gate.leave(number);
         self.door.close(&key);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_way_to_a_server_of_this_machine_need_not_be_encrypted() {
+        let mode = |host: Host, ssl_mode| {
+            plain_nearby(ConnectOptions { ssl_mode, ..ConnectOptions::new(host, "ada", "shop") }).ssl_mode
+        };
+        for near in ["localhost", "127.0.0.1", "::1"] {
+            assert_eq!(mode(Host::tcp(near, 5432), SslMode::Prefer), SslMode::Allow, "{near}");
+            assert_eq!(mode(Host::tcp(near, 5432), SslMode::Require), SslMode::Require, "{near}");
+        }
+        assert_eq!(mode(Host::tcp("db.example", 5432), SslMode::Prefer), SslMode::Prefer);
     }
 }

@@ -49,6 +49,8 @@ pub struct LevelReport {
     pub asked: Vec<String>,
     /// A command sends no statement, so nothing is known of it.
     pub silent: bool,
+    /// Commands that fail when they run alone, with their answers, so nothing is known of their work.
+    pub failing: Vec<String>,
     /// The number of schedules: those with one switch, and those with two unless one switch shows a race.
     pub planned: usize,
     /// The number of those that were tried.
@@ -85,10 +87,10 @@ impl LevelReport {
         !self.races() && self.findings.iter().any(|finding| finding.verdict.is_race())
     }
 
-    /// True if a command sends no statement, or there were schedules, and none says whether the commands race.
+    /// True if a command sends no statement or fails alone, or there were schedules, and none says whether the commands race.
     pub fn is_inconclusive(&self) -> bool {
         let conclusive = self.verdicts.iter().any(|count| count.verdict.is_conclusive());
-        self.silent || (self.planned > 0 && !conclusive)
+        self.silent || !self.failing.is_empty() || (self.planned > 0 && !conclusive)
     }
 }
 

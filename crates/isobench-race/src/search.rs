@@ -28,6 +28,9 @@ const NEVER_MIX: usize = 3;
 /// commands don't always send the same statements.
 const EARLY: usize = 3;
 
+/// The times that a schedule is tried again in which statements didn't mix, while others do.
+const STUCK: usize = 3;
+
 /// The most differences that are kept of a finding.
 const DIFFERENCES: usize = 12;
 
@@ -244,7 +247,7 @@ pub(crate) fn search(
     let began = Instant::now();
     let mut plan = Plan::new(judge, performer.contents(), commands);
     let known: Vec<usize> = alone(judge, commands).iter().map(Vec::len).collect();
-    let mut tries = Tries { patience: EARLY, groups: BTreeMap::new(), counts: BTreeMap::new() };
+    let mut tries = Tries { patience: EARLY, stuck: STUCK, groups: BTreeMap::new(), counts: BTreeMap::new() };
     let mut problem = None;
     let rounds = if limits.only.is_some() { 1 } else { MOST_SWITCHES };
     for switches in 1..=rounds {
@@ -302,6 +305,8 @@ pub(crate) fn search(
 struct Tries {
     /// The times that more is waited for.
     patience: usize,
+    /// The times that a schedule is tried again in which statements didn't mix.
+    stuck: usize,
     groups: BTreeMap<Group, Shown>,
     counts: BTreeMap<Verdict, usize>,
 }
@@ -330,8 +335,14 @@ impl Tries {
         report: &LevelReport,
         tell: &mut dyn FnMut(Event),
     ) -> Result<Outcome, RaceError> {
-        let outcome = perform(performer, schedule, known, &mut self.patience)?;
-        let (verdict, why) = judge.judge(&outcome, performer)?;
+        let mut outcome = perform(performer, schedule, known, &mut self.patience)?;
+        let (mut verdict, mut why) = judge.judge(&outcome, performer)?;
+        // Where statements of others mix, one command may have waited for a busy machine.
+        if verdict == Verdict::NotInterleaved && self.tried() > 0 && !self.never_mix() && self.stuck > 0 {
+            self.stuck -= 1;
+            outcome = perform(performer, schedule, known, &mut self.patience)?;
+            (verdict, why) = judge.judge(&outcome, performer)?;
+        }
         *self.counts.entry(verdict).or_default() += 1;
         if verdict > Verdict::Declined {
             return Ok(outcome);

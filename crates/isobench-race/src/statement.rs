@@ -2,6 +2,8 @@
 //!
 //! Not here: what a statement reads and writes. Every place between two statements is tried.
 
+use std::collections::BTreeSet;
+
 use isobench_isolation::Level;
 use isobench_record::pattern;
 use isobench_script::lexer::{Kind, Token, tokens};
@@ -251,6 +253,32 @@ pub(crate) fn may_write(sql: &str) -> bool {
     tokens(sql).iter().any(|token| token.is_any(&words))
 }
 
+/// True if a statement with this tag certainly changed no row that a later one could have overwritten: it changes
+/// nothing by its words and calls none of these functions, or the tag says that it changed no row.
+pub(crate) fn changed_nothing(sql: &str, tag: &str, functions: &BTreeSet<String>) -> bool {
+    let all = tokens(sql);
+    let words: Vec<&Token<'_>> = all.iter().filter(|token| is_word(token)).collect();
+    if words.iter().any(|word| word.name().is_some_and(|name| functions.contains(&name))) {
+        return false;
+    }
+    let is_one = all
+        .iter()
+        .rev()
+        .skip_while(|token| !is_word(token) || token.text == ";")
+        .all(|token| token.text != ";");
+    let changes = ["INSERT ", "UPDATE ", "DELETE ", "MERGE "].iter().any(|command| tag.starts_with(command));
+    if is_one && changes && tag.ends_with(" 0") {
+        return true;
+    }
+    let writes = ["INSERT", "DELETE", "MERGE", "TRUNCATE", "COPY", "CALL", "DO", "EXECUTE", "REFRESH"];
+    // FOR UPDATE and FOR NO KEY UPDATE only lock.
+    let updates = |at: usize| {
+        words[at].is("UPDATE")
+            && !at.checked_sub(1).is_some_and(|before| words[before].is_any(&["FOR", "KEY"]))
+    };
+    !words.iter().any(|word| word.is_any(&writes)) && !(0..words.len()).any(updates)
+}
+
 /// A text in one line, without comments.
 pub(crate) fn in_one_line(sql: &str) -> String {
     let mut out = String::new();
@@ -339,6 +367,31 @@ mod tests {
         let text = format!("SELECT * FROM item /*traceparent='{}'*/", traceparent(1));
         assert_eq!(batch(&text).traced, Some(1));
         assert_eq!(batch("SELECT * FROM item").traced, None);
+    }
+
+    #[test]
+    fn statements_that_certainly_changed_nothing() {
+        let functions = BTreeSet::from(["pay".to_owned()]);
+        let nothing = |sql: &str, tag: &str| changed_nothing(sql, tag, &functions);
+        for (sql, tag) in [
+            ("SELECT pg_try_advisory_lock(7)", "SELECT 1"),
+            ("select id from job for update skip locked", "SELECT 0"),
+            ("SELECT 1 FROM job FOR NO KEY UPDATE;", "SELECT 1"),
+            ("UPDATE item SET stock = 1 WHERE version = 7;", "UPDATE 0"),
+            ("INSERT INTO item VALUES (1) ON CONFLICT DO NOTHING", "INSERT 0 0"),
+            ("COMMIT", "COMMIT"),
+        ] {
+            assert!(nothing(sql, tag), "{sql}");
+        }
+        for (sql, tag) in [
+            ("SELECT pay(7)", "SELECT 1"),
+            ("WITH u AS (UPDATE item SET stock = 1 RETURNING 1) SELECT * FROM u", "SELECT 0"),
+            ("UPDATE item SET stock = 1", "UPDATE 10"),
+            ("UPDATE a SET b = 1; UPDATE item SET stock = 1 WHERE false", "UPDATE 0"),
+            ("CALL pay_all()", "CALL"),
+        ] {
+            assert!(!nothing(sql, tag), "{sql}");
+        }
     }
 
     #[test]

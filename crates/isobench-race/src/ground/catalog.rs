@@ -1,25 +1,31 @@
 //! Tables, columns and sequences, as the server's catalogs have them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use isobench_pgwire::Connection;
 
 use super::AHEAD;
 use crate::RaceError;
 
-/// Tables whose rows are kept, with their columns: those of partitions one by one, no temporary ones.
+/// Tables whose rows are kept, with their columns: those of partitions one by one, no temporary ones. Materialized
+/// views are among them, in the order in which they were made; of partitioned tables only their ids matter.
 const COLUMNS: &str = "SELECT c.oid::text, format('%I.%I', n.nspname, c.relname), c.relname, quote_ident(a.attname), \
     format_type(a.atttypid, a.atttypmod), a.attname, n.nspname || '.' || c.relname, \
     (a.attidentity <> '' OR EXISTS (SELECT FROM pg_attrdef d WHERE d.adrelid = c.oid AND d.adnum = a.attnum \
-     AND pg_get_expr(d.adbin, d.adrelid) LIKE '%nextval(%')), a.attnum::text \
+     AND pg_get_expr(d.adbin, d.adrelid) LIKE '%nextval(%')), a.attnum::text, c.relkind \
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
     JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '' \
-    WHERE c.relkind = 'r' AND c.relpersistence <> 't' AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' \
-    ORDER BY 2, a.attnum";
+    WHERE (c.relkind IN ('r', 'p') OR c.relkind = 'm' AND c.relispopulated) AND c.relpersistence <> 't' \
+    AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' \
+    ORDER BY c.relkind = 'm', CASE WHEN c.relkind = 'm' THEN c.oid END, 2, a.attnum";
 
-/// Foreign keys: columns that refer to columns.
+/// Foreign keys: columns that refer to columns. Columns of partitions, and of tables that inherit, refer to those of the
+/// table above, where an identity may be declared.
 const REFERENCES: &str = "SELECT conrelid::text, f.key::text, confrelid::text, f.target::text FROM pg_constraint, \
-    unnest(conkey, confkey) AS f (key, target) WHERE contype = 'f'";
+    unnest(conkey, confkey) AS f (key, target) WHERE contype = 'f' \
+    UNION ALL SELECT i.inhrelid::text, own.attnum::text, i.inhparent::text, above.attnum::text FROM pg_inherits i \
+    JOIN pg_attribute own ON own.attrelid = i.inhrelid AND own.attnum > 0 \
+    JOIN pg_attribute above ON above.attrelid = i.inhparent AND above.attname = own.attname";
 
 const SEQUENCES: &str = "SELECT format('%L::regclass', format('%I.%I', schemaname, sequencename)), \
     coalesce(last_value, start_value)::text, last_value IS NOT NULL, increment_by::text, max_value::text, \
@@ -53,6 +59,8 @@ pub(crate) struct Table {
     pub(crate) short: String,
     /// Its columns but generated ones.
     pub(crate) columns: Vec<Column>,
+    /// It is a materialized view, which is refreshed instead of filled.
+    pub(crate) is_view: bool,
 }
 
 impl Table {
@@ -67,7 +75,7 @@ impl Table {
             is_ignored: false,
         };
         let columns = columns.iter().map(column).collect();
-        Self { name: format!("public.{name}"), short: name.to_owned(), columns }
+        Self { name: format!("public.{name}"), short: name.to_owned(), columns, is_view: false }
     }
 
     fn list(&self) -> String {
@@ -113,7 +121,7 @@ impl Sequence {
         let moved = self.last.saturating_add(ahead.saturating_mul(self.step.signum()));
         let (last, used) = match ahead {
             0 => (self.last, self.was_used),
-            _ if (self.range.0..=self.range.1).contains(&moved) => (moved, true),
+            _ if (self.range.0..=self.range.1).contains(&moved) => (moved, self.was_used),
             _ => (self.last, self.was_used),
         };
         format!("setval({}, {last}, {used})", self.name)
@@ -134,7 +142,8 @@ pub(super) fn tables(session: &mut Connection, ignored: &[String]) -> Result<Vec
     follow_references(&mut ids, &session.query(REFERENCES)?.rows);
     let mut unknown: Vec<&String> = ignored.iter().collect();
     let mut tables: Vec<Table> = Vec::new();
-    for row in &rows {
+    // A row of a partitioned table is one of its partitions'.
+    for row in rows.iter().filter(|row| cell(row, 9) != "p") {
         let (name, short, full, column) = (cell(row, 1), cell(row, 2), cell(row, 6), cell(row, 5));
         let is_ignored = |known: &[String]| ignored.iter().any(|one| known.contains(one));
         let whole = [short.clone(), full.clone(), name.clone()];
@@ -152,7 +161,7 @@ pub(super) fn tables(session: &mut Connection, ignored: &[String]) -> Result<Vec
         };
         match tables.last_mut() {
             Some(table) if table.name == name => table.columns.push(column),
-            _ => tables.push(Table { name, short, columns: vec![column] }),
+            _ => tables.push(Table { name, short, columns: vec![column], is_view: cell(row, 9) == "m" }),
         }
     }
     match unknown.first() {
@@ -191,6 +200,15 @@ pub(super) fn sequences(session: &mut Connection) -> Result<Vec<Sequence>, RaceE
     Ok(rows.iter().map(sequence).collect())
 }
 
+/// The names of functions that aren't PostgreSQL's own.
+pub(super) fn functions(session: &mut Connection) -> Result<BTreeSet<String>, RaceError> {
+    let found = session.query(
+        "SELECT DISTINCT proname FROM pg_proc WHERE pronamespace NOT IN ('pg_catalog'::regnamespace, \
+         'information_schema'::regnamespace)",
+    )?;
+    Ok(found.rows.iter().map(|row| cell(row, 0)).collect())
+}
+
 /// The size of the tables.
 pub(super) fn megabytes(session: &mut Connection, tables: &[Table]) -> Result<u64, RaceError> {
     let literals: Vec<String> =
@@ -223,6 +241,8 @@ mod tests {
             Sequence { name: "'s'::regclass".to_owned(), last: 5, was_used: true, step: 1, range: (1, 2000) };
         assert_eq!(sequence.set(0), "setval('s'::regclass, 5, true)");
         assert_eq!(sequence.set(AHEAD), "setval('s'::regclass, 1005, true)");
+        let unused = Sequence { last: 1, was_used: false, ..sequence.clone() };
+        assert_eq!(unused.set(AHEAD), "setval('s'::regclass, 1001, false)", "its ids are as far ahead");
         let down = Sequence { step: -1, range: (-5000, 10), ..sequence.clone() };
         assert_eq!(down.set(AHEAD), "setval('s'::regclass, -995, true)");
         let full = Sequence { range: (1, 10), ..sequence };

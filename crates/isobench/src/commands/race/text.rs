@@ -118,6 +118,9 @@ fn clean(level: &LevelReport) -> String {
         return "nothing is known: a command sends no statement. Look whether it reaches the application."
             .to_owned();
     }
+    if !level.failing.is_empty() {
+        return format!("nothing is known: when it runs alone, {}.", level.failing.join("; "));
+    }
     if level.planned == 0 {
         return "there is no schedule to try: each command sends its statements at once.".to_owned();
     }

@@ -49,7 +49,10 @@ impl Way {
         let mut set: Vec<(String, String)> =
             own.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         set.extend(TRUSTED.map(|name| (name.to_owned(), file.clone())));
-        let unset = FOREIGN.map(str::to_owned).to_vec();
+        // The encryption that the application sees ends here, so the server can't confirm what is bound to it.
+        set.push(("PGCHANNELBINDING".to_owned(), "disable".to_owned()));
+        let is_set = |name: &&str| set.iter().any(|(own, _)| own == name);
+        let unset = FOREIGN.iter().filter(|name| !is_set(name)).map(|name| (*name).to_owned()).collect();
         Ok(Self { listener, acceptor, environment: Environment { set, unset }, certificate })
     }
 }
@@ -106,6 +109,8 @@ mod tests {
         let file = std::fs::read_to_string(value("PGSSLROOTCERT")).expect("the certificate");
         assert_eq!(file, way.acceptor.certificate());
         assert_eq!(value("PGHOST"), "127.0.0.1");
+        assert_eq!(value("PGCHANNELBINDING"), "disable");
+        assert!(way.environment.unset.iter().all(|name| name != "PGCHANNELBINDING"));
         assert!(way.environment.unset.iter().any(|name| name == "PGSERVICE"));
     }
 }
