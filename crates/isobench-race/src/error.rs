@@ -46,6 +46,12 @@ pub enum RaceError {
         /// The server's error.
         why: String,
     },
+    /// Something between isobench and the server shares sessions.
+    #[error(
+        "a pooler, such as PgBouncer, is between isobench and the server, so settings of isobench's own session would \
+         reach others; name the server itself: the application reaches it through isobench"
+    )]
+    Pooled,
     /// A trigger that can't be avoided.
     #[error(
         "trigger {trigger} of {table} is enabled always, so it would fire when rows are put back: ALTER TABLE {table} \

@@ -81,6 +81,12 @@ impl Ground {
     /// No server, rights that are missing, or others who use the database.
     pub(crate) fn open(options: &ConnectOptions) -> Result<Self, RaceError> {
         let mut session = Connection::open(options)?;
+        // A pooler has keys of its own. Before anything is set: the next user of the session would have it.
+        let own = session.value("SELECT pg_backend_pid()")?.and_then(|pid| pid.parse::<i32>().ok());
+        let told = session.cancel_token().pid();
+        if told != 0 && own != Some(told) {
+            return Err(RaceError::Pooled);
+        }
         session.execute(SETTINGS)?;
         session
             .execute("SET session_replication_role = replica")

@@ -13,7 +13,7 @@ use crate::ground::AHEAD;
 use crate::masks::{Canonical, Contents, Masks, Odd};
 use crate::outcome::{Outcome, Trouble};
 use crate::schedule::{Schedule, name, orders, selections};
-use crate::statement::{changed_nothing, may_write};
+use crate::statement::{asks_for_no_change, may_write};
 use crate::verdict::Verdict;
 
 /// The times that commands run before their two runs have to end alike: caches are warmed.
@@ -46,6 +46,10 @@ pub(crate) trait Performer {
     /// What was learnt of commands: their longest pauses, their statements, and whether all sessions are their
     /// processes'.
     fn learn(&mut self, outcome: &Outcome);
+
+    /// The fewest statements of a command in what was learnt of orders that it begins: it may fill a cache, or test a
+    /// connection, only now and then.
+    fn fewest(&self, command: usize) -> usize;
 
     /// Lets the clock go on to the next second, so that times of both runs differ.
     fn next_second(&mut self, outcome: &Outcome);
@@ -221,6 +225,7 @@ impl Judge {
                 return self.learn_slower(order, performer, &odd);
             }
             self.masks = masks;
+            performer.learn(&other);
             for (command, answer) in &one.answers {
                 if let Some(again) = other.answers.get(command) {
                     self.answers.learn(self.alias[*command], answer, again);
@@ -343,7 +348,7 @@ impl Judge {
         let is_wrong = !self.keys.iter().any(|other| other.tables == key.tables);
         let changes = |outcome: &Outcome, command: usize| {
             let mut own = outcome.steps.iter().filter(|step| step.command == command);
-            own.any(|step| !changed_nothing(&step.sql, &step.tag, contents.functions()))
+            own.any(|step| !asks_for_no_change(&step.sql, &step.tag, contents.functions()))
         };
         let refrained = |command: usize| {
             is_wrong

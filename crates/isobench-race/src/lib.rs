@@ -357,7 +357,8 @@ impl Theatre<'_> {
             at_once: false,
             conditions: &self.settings.conditions,
         };
-        let mut company = Company { stage, ground, by_process: None, rest: self.rest };
+        let mut company =
+            Company { stage, ground, by_process: None, fewest: BTreeMap::new(), rest: self.rest };
         let mut judge = Judge::new(&self.settings.commands, &mut company, self.learnt.as_ref())?;
         self.learnt = Some(judge.learnt());
         let longest = judge.serial.iter().map(|(_, outcome)| outcome.took).max().unwrap_or_default();
@@ -438,6 +439,8 @@ struct Company<'a, 'g> {
     ground: &'g mut Ground,
     /// All sessions so far belong to processes of commands; none before the first one.
     by_process: Option<bool>,
+    /// The fewest statements of commands in serial orders of this level that they begin.
+    fewest: BTreeMap<usize, usize>,
     /// The time for which more is waited for after a first run.
     rest: Duration,
 }
@@ -507,8 +510,17 @@ impl Performer for Company<'_, '_> {
             *most = (*most).max(outcome.steps.iter().filter(|step| step.command == *command).count());
         }
         let all = outcome.steps.iter().all(|step| step.by_process);
+        if let Some(command) = outcome.schedule.0.first().map(|turn| turn.command) {
+            let sent = outcome.steps.iter().filter(|step| step.command == command).count();
+            let fewest = self.fewest.entry(command).or_insert(sent);
+            *fewest = sent.min(*fewest);
+        }
         self.by_process = Some(self.by_process.unwrap_or(true) && all);
         self.stage.at_once = self.by_process == Some(true);
+    }
+
+    fn fewest(&self, command: usize) -> usize {
+        self.fewest.get(&command).copied().unwrap_or_default()
     }
 
     fn next_second(&mut self, outcome: &Outcome) {

@@ -124,15 +124,17 @@ pub(crate) fn signal(group: u32, signal: Signal) {
     }
 }
 
+/// True if no process is left in a group that was started here.
+pub(crate) fn is_gone(group: u32) -> bool {
+    let group = i32::try_from(group).ok().and_then(Pid::from_raw);
+    group.is_none_or(|group| test_kill_process_group(group) == Err(Errno::SRCH))
+}
+
 /// Ends processes that commands left behind in their groups. Each has the mark of a command, so that no
 /// other process is meant that has got the number of a group meanwhile.
 pub(crate) fn end_left_behind(groups: &[u32]) {
     // Most commands leave nothing behind, and a look at all processes takes long.
-    let has_some = |group: &&u32| {
-        let group = i32::try_from(**group).ok().and_then(Pid::from_raw);
-        group.is_some_and(|group| test_kill_process_group(group) != Err(Errno::SRCH))
-    };
-    let groups: Vec<u32> = groups.iter().filter(has_some).copied().collect();
+    let groups: Vec<u32> = groups.iter().filter(|group| !is_gone(**group)).copied().collect();
     if groups.is_empty() {
         return;
     }
@@ -269,9 +271,9 @@ mod tests {
             let mut groups = stats.filter_map(|process| process.stat().ok()).filter(|stat| stat.state != 'Z');
             groups.any(|stat| u32::try_from(stat.pgrp) == Ok(group))
         };
-        assert!(is_there(), "it is in the command's group");
+        assert!(is_there() && !is_gone(group), "it is in the command's group");
         end_left_behind(&[group]);
-        while is_there() {
+        while is_there() || !is_gone(group) {
             thread::sleep(Duration::from_millis(5));
         }
     }

@@ -246,7 +246,7 @@ pub(crate) fn search(
 ) -> Result<(), RaceError> {
     let began = Instant::now();
     let mut plan = Plan::new(judge, performer.contents(), commands);
-    let known: Vec<usize> = alone(judge, commands).iter().map(Vec::len).collect();
+    let known: Vec<usize> = (0..commands).map(|command| performer.fewest(command)).collect();
     let mut tries = Tries { patience: EARLY, stuck: STUCK, groups: BTreeMap::new(), counts: BTreeMap::new() };
     let mut problem = None;
     let rounds = if limits.only.is_some() { 1 } else { MOST_SWITCHES };

@@ -25,8 +25,8 @@ const LOOK: Duration = Duration::from_millis(8);
 /// The shortest pause between two looks.
 const MOMENT: Duration = Duration::from_micros(200);
 
-/// The time without an answer after which a lock is looked for.
-const UNANSWERED: Duration = Duration::from_millis(12);
+/// The time without an answer after which a lock is looked for; then after twice that time, and so on.
+const UNANSWERED: Duration = Duration::from_millis(2);
 
 /// The pause of a command that counts as waiting within the application, until its own pauses are known.
 const STUCK: Duration = Duration::from_secs(9);
@@ -337,35 +337,47 @@ impl Run<'_, '_> {
     /// Waits for what ends a command's turn. `favourite` waits for its lock.
     fn until(&mut self, command: usize, favourite: Option<usize>) -> Result<End, RaceError> {
         let began = Instant::now();
+        let mut patience = UNANSWERED;
         loop {
             if (self.stage.stopped)() {
                 return Err(RaceError::Interrupted);
             }
-            let (end, look, ask, seen) = {
+            let (end, flying, ask, seen) = {
                 let mut state = self.stage.gate.lock();
                 let end = self.end_of(&mut state, command, favourite, began);
                 let flying =
                     state.of(command).filter(|seat| seat.flying).map(|seat| seat.sent.elapsed()).min();
-                (end, flying.is_some_and(|time| time > UNANSWERED), state.recheck, state.pulses)
+                (end, flying, state.recheck, state.pulses)
             };
             if let Some(end) = end {
                 return Ok(end);
             }
             if let Some(favourite) = favourite.filter(|_| ask) {
-                std::thread::sleep(Duration::from_millis(3));
+                // The server gives a lock on before it answers to the end of the transaction.
                 if self.blockers(favourite)?.is_empty() {
                     return Ok(End::Free);
                 }
                 self.stage.gate.lock().run(command, None);
             }
-            if look && !self.blockers(command)?.is_empty() {
-                return Ok(End::Blocked);
+            match flying {
+                None => patience = UNANSWERED,
+                Some(time) if time < UNANSWERED => patience = UNANSWERED,
+                Some(time) if time >= patience => {
+                    if !self.blockers(command)?.is_empty() {
+                        return Ok(End::Blocked);
+                    }
+                    // A long statement isn't disturbed by many looks.
+                    patience = (time * 2).min(time + LOOK);
+                }
+                Some(_) => {}
             }
             if began.elapsed() > self.stage.patience {
                 return Ok(End::TimedOut);
             }
             let state = self.stage.gate.lock();
-            let limit = self.silence_left(&state, command).map_or(LOOK, |left| left.min(LOOK));
+            let look = flying.map(|time| patience.saturating_sub(time) + MOMENT);
+            let left = self.silence_left(&state, command);
+            let limit = [look, left].into_iter().flatten().fold(LOOK, Duration::min);
             if state.pulses == seen {
                 drop(self.stage.gate.wait(state, limit));
             }
@@ -381,12 +393,22 @@ impl Run<'_, '_> {
 
     /// The silence after which nothing more comes of a command.
     fn settle(&self, state: &State, command: usize) -> Duration {
+        if self.is_over(state, command) {
+            return Duration::ZERO;
+        }
         let wanted = self.stage.statements.get(&command).filter(|_| self.stage.works_late);
         let sent = || state.steps.iter().filter(|step| step.command == command).count();
         match wanted {
             Some(wanted) if sent() < *wanted => self.stage.settle.max(MISSING),
             _ => self.stage.settle,
         }
+    }
+
+    /// True if nothing more can come of a command that connects itself: its processes and sessions have ended.
+    fn is_over(&self, state: &State, command: usize) -> bool {
+        let actor = &state.actors[command];
+        let has_session = || state.seats.values().any(|seat| seat.process == Some(command));
+        self.stage.at_once && actor.exited && !has_session() && actor.group.is_some_and(process::is_gone)
     }
 
     /// What ends the turn, as far as that is known without the server.
@@ -401,7 +423,7 @@ impl Run<'_, '_> {
         let (exited, silent) = (actor.exited, actor.last.elapsed());
         let holds = state.holds(command);
         let open = state.of(command).any(crate::gate::Seat::is_open);
-        if exited && !holds && silent > self.settle(state, command) && (!open || silent > LEFT_OPEN) {
+        if exited && !holds && silent >= self.settle(state, command) && (!open || silent > LEFT_OPEN) {
             state.actors[command].finished = true;
             return Some(End::Finished);
         }

@@ -11,7 +11,9 @@ use crate::RaceError;
 /// views are among them, in the order in which they were made; of partitioned tables only their ids matter.
 const COLUMNS: &str = "SELECT c.oid::text, format('%I.%I', n.nspname, c.relname), c.relname, quote_ident(a.attname), \
     format_type(a.atttypid, a.atttypmod), a.attname, n.nspname || '.' || c.relname, \
-    (a.attidentity <> '' OR EXISTS (SELECT FROM pg_attrdef d WHERE d.adrelid = c.oid AND d.adnum = a.attnum \
+    (a.attidentity <> '' OR EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary \
+     AND i.indnatts = 1 AND i.indkey[0] = a.attnum AND a.atttypid IN ('int8'::regtype, 'int4'::regtype)) \
+    OR EXISTS (SELECT FROM pg_attrdef d WHERE d.adrelid = c.oid AND d.adnum = a.attnum \
      AND pg_get_expr(d.adbin, d.adrelid) LIKE '%nextval(%')), a.attnum::text, c.relkind \
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
     JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '' \
@@ -44,7 +46,8 @@ pub(crate) struct Column {
     quoted: String,
     /// The name of its type.
     pub(crate) kind: String,
-    /// Its values come from a sequence, or refer to such values.
+    /// Its values come from a sequence, or are numbers by which rows are known, which applications such as Hibernate
+    /// draw ahead; or refer to such values.
     pub(crate) is_id: bool,
     /// Its values are the user's business, not those of races.
     pub(crate) is_ignored: bool,

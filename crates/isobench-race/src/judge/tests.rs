@@ -76,6 +76,10 @@ impl Performer for Script {
 
     fn learn(&mut self, _: &Outcome) {}
 
+    fn fewest(&self, _: usize) -> usize {
+        1
+    }
+
     fn next_second(&mut self, _: &Outcome) {}
 }
 
@@ -166,6 +170,63 @@ fn a_reader_that_ends_by_rollback_has_not_given_up() {
     assert_eq!(reads, Verdict::WrongState);
     let wrote = judged(made(), |outcome| outcome.steps.extend([step(1, None), end("ROLLBACK;")])).0;
     assert_eq!(wrote, Verdict::Declined);
+}
+
+#[test]
+fn a_writer_that_refrains_and_says_so_is_declined() {
+    let say = |sql: &str| Step { sql: sql.to_owned(), tag: "SELECT 1".to_owned(), ..step(0, None) };
+    // B is A here: in serial orders it is A whose steps are known to write.
+    let changes = vec![stock("4"), new_orders(&["7 1 x NULL"])];
+    let made = || (vec![(0, "another one runs"), (0, "left 4")], changes.clone());
+    let refrains = |sql: &str| judged(made(), |outcome| outcome.steps = vec![say(sql), step(1, None)]).0;
+    assert_eq!(refrains("SELECT pg_try_advisory_lock(7)"), Verdict::Declined);
+    assert_eq!(
+        refrains("UPDATE item SET stock = 1 WHERE stock = 7"),
+        Verdict::WrongState,
+        "it may think it did"
+    );
+    let usual = (vec![(0, "left 3"), (0, "left 4")], changes.clone());
+    let odd = judged(usual, |outcome| outcome.steps = vec![say("SELECT 7 FROM item"), step(1, None)]).0;
+    assert_eq!(odd, Verdict::WrongState, "it says that it did");
+}
+
+#[test]
+fn a_failure_in_other_words_where_the_tables_are_right_is_no_race() {
+    fn once(schedule: &str, ahead: i64) -> Made {
+        let (mut answers, _) = two_orders("A", ahead);
+        if schedule.len() > 1 {
+            answers.push((0, "taken\n[HTTP 422 ]"));
+        }
+        // A refusal leaves an entry of its own.
+        (answers, vec![stock("4"), new_orders(&["1 1 x NULL", "2 1 x NULL"][..schedule.len().min(2)])])
+    }
+    let mut script = Script { shop: shop(), made: once, settled: 0, restless: 0 };
+    let mut judge = Judge::new(&TEXTS.map(str::to_owned), &mut script, None).expect("serial orders");
+    let mut verdict = |answer: &'static str| {
+        let made = (vec![(0, "left 4"), (0, answer)], once("A,B", 0).1);
+        let outcome = outcome(&Schedule::split(0, 1, &[1]), made);
+        judge.judge(&outcome, &mut script).expect("a verdict").0
+    };
+    assert_eq!(verdict("it exists\n[HTTP 409 ]"), Verdict::Declined);
+    assert_eq!(verdict("oh\n[HTTP 500 ]"), Verdict::Error);
+    assert_eq!(verdict("fine\n[HTTP 200 ]"), Verdict::WrongAnswer);
+}
+
+#[test]
+fn commands_that_fail_alone_are_named() {
+    fn fails(schedule: &str, ahead: i64) -> Made {
+        let (mut answers, changes) = two_orders(schedule, ahead);
+        answers[0] = (0, "no such route\n[HTTP 500 ]");
+        (answers, changes)
+    }
+    let mut script = Script { shop: shop(), made: fails, settled: 0, restless: 0 };
+    let judge = Judge::new(&TEXTS.map(str::to_owned), &mut script, None).expect("serial orders");
+    let failing: Vec<String> = judge
+        .failing()
+        .into_iter()
+        .map(|(command, answer)| format!("{command} {}", words_of(answer)))
+        .collect();
+    assert_eq!(failing[0], "0 HTTP 500: no such route");
 }
 
 #[test]
@@ -263,6 +324,9 @@ fn commands_that_send_nothing_are_refused() {
             false
         }
         fn learn(&mut self, _: &Outcome) {}
+        fn fewest(&self, _: usize) -> usize {
+            0
+        }
         fn next_second(&mut self, _: &Outcome) {}
     }
     let error = Judge::new(&TEXTS.map(str::to_owned), &mut Silent(shop()), None).err().expect("refused");
