@@ -43,6 +43,12 @@ pub(crate) trait Performer {
     /// longest time.
     fn settle_longer(&mut self, pause: Duration) -> bool;
 
+    /// How long is waited after commands.
+    fn settling(&self) -> Settling;
+
+    /// Waits as long as before.
+    fn settle_as(&mut self, before: Settling);
+
     /// What was learnt of commands: their longest pauses, their statements, and whether all sessions are their
     /// processes'.
     fn learn(&mut self, outcome: &Outcome);
@@ -53,6 +59,15 @@ pub(crate) trait Performer {
 
     /// Lets the clock go on to the next second, so that times of both runs differ.
     fn next_second(&mut self, outcome: &Outcome);
+}
+
+/// How long is waited after commands for what comes of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Settling {
+    /// The silence.
+    pub(crate) silence: Duration,
+    /// Something comes after answers.
+    pub(crate) works_late: bool,
 }
 
 /// What is compared of an outcome.

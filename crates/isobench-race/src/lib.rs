@@ -80,7 +80,7 @@ pub use verdict::Verdict;
 
 use crate::gate::Gate;
 use crate::ground::Ground;
-use crate::judge::{Judge, Learnt, Performer};
+use crate::judge::{Judge, Learnt, Performer, Settling};
 use crate::masks::Contents;
 use crate::outcome::Outcome;
 use crate::relay::Relay;
@@ -496,6 +496,14 @@ impl Performer for Company<'_, '_> {
         // The pause isn't the same each time.
         let longer = (self.stage.settle * LONGER).max(pause * 2).min(LONGEST_SETTLE);
         std::mem::replace(&mut self.stage.settle, longer) < longer
+    }
+
+    fn settling(&self) -> Settling {
+        Settling { silence: self.stage.settle, works_late: self.stage.works_late }
+    }
+
+    fn settle_as(&mut self, before: Settling) {
+        (self.stage.settle, self.stage.works_late) = (before.silence, before.works_late);
     }
 
     fn learn(&mut self, outcome: &Outcome) {

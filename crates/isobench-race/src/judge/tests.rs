@@ -80,6 +80,12 @@ impl Performer for Script {
         1
     }
 
+    fn settling(&self) -> Settling {
+        Settling::default()
+    }
+
+    fn settle_as(&mut self, _: Settling) {}
+
     fn next_second(&mut self, _: &Outcome) {}
 }
 
@@ -327,6 +333,10 @@ fn commands_that_send_nothing_are_refused() {
         fn fewest(&self, _: usize) -> usize {
             0
         }
+        fn settling(&self) -> Settling {
+            Settling::default()
+        }
+        fn settle_as(&mut self, _: Settling) {}
         fn next_second(&mut self, _: &Outcome) {}
     }
     let error = Judge::new(&TEXTS.map(str::to_owned), &mut Silent(shop()), None).err().expect("refused");
