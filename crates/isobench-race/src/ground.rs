@@ -67,6 +67,8 @@ pub(crate) struct Ground {
     hashes: Vec<String>,
     /// True once the first contents are known.
     kept: bool,
+    /// A transaction: what was committed after the last look has its number or a later one.
+    mark: Option<u32>,
     /// The tables that were changed when that was last looked for, until the rows are put back.
     changed: Option<Vec<usize>>,
     /// The first contents of tables in which the application wrote when it was started again, with their
@@ -101,6 +103,7 @@ impl Ground {
             base: Vec::new(),
             hashes: Vec::new(),
             kept: false,
+            mark: None,
             changed: None,
             before: BTreeMap::new(),
         };
@@ -150,7 +153,8 @@ impl Ground {
         catalog::require_silence(&mut self.session, &self.tables)?;
         (self.hashes, self.base) = self.at_once(|ground| {
             let base = (0..ground.tables.len()).map(|table| ground.rows(table)).collect::<Result<_, _>>()?;
-            Ok((ground.hash()?, base))
+            ground.set_mark()?;
+            Ok((ground.hash(&ground.all())?, base))
         })?;
         (self.kept, self.changed) = (true, None);
         Ok(())
@@ -173,14 +177,16 @@ impl Ground {
                 let rows = std::mem::replace(&mut ground.base[table], rows);
                 ground.before.entry(table).or_insert((rows, ground.hashes[table].clone()));
             }
-            ground.hashes = ground.hash()?;
+            ground.set_mark()?;
+            ground.hashes = ground.hash(&ground.all())?;
             Ok(())
         })
     }
 
     /// Forgets what the application wrote when it was started again.
+    /// The next look is at all rows.
     pub(crate) fn forget_start(&mut self) {
-        self.changed = None;
+        (self.changed, self.mark) = (None, None);
         for (table, (rows, hash)) in std::mem::take(&mut self.before) {
             (self.base[table], self.hashes[table]) = (rows, hash);
         }
@@ -191,14 +197,44 @@ impl Ground {
         &self.base[table]
     }
 
-    /// A hash of each table, whatever the order of its rows.
-    fn hash(&mut self) -> Result<Vec<String>, RaceError> {
-        if self.tables.is_empty() {
+    fn all(&self) -> Vec<usize> {
+        (0..self.tables.len()).collect()
+    }
+
+    /// A hash of each of these tables, whatever the order of its rows.
+    fn hash(&mut self, tables: &[usize]) -> Result<Vec<String>, RaceError> {
+        if tables.is_empty() {
             return Ok(Vec::new());
         }
-        let each: Vec<String> = self.tables.iter().enumerate().map(|(at, table)| table.hash(at)).collect();
+        let each: Vec<String> = tables.iter().map(|table| self.tables[*table].hash(*table)).collect();
         let found = self.session.query(&format!("{} ORDER BY 1", each.join(" UNION ALL ")))?;
         Ok(found.rows.into_iter().map(|row| row.into_iter().nth(1).flatten().unwrap_or_default()).collect())
+    }
+
+    /// Notes the oldest transaction that runs, or the next one: changes that aren't visible now are its own, or
+    /// those of later ones.
+    fn set_mark(&mut self) -> Result<(), RaceError> {
+        let oldest = self.session.value("SELECT txid_snapshot_xmin(txid_current_snapshot())")?;
+        // Rows have the lower half of the number.
+        let oldest =
+            oldest.and_then(|text| text.parse::<u64>().ok()).map(|number| number & u64::from(u32::MAX));
+        self.mark = oldest.and_then(|number| u32::try_from(number).ok());
+        Ok(())
+    }
+
+    /// The tables that may have changed since the mark. A table with the same number of rows, none of which is
+    /// newer, has the same rows.
+    fn suspects(&mut self) -> Result<Vec<usize>, RaceError> {
+        let Some(mark) = self.mark.filter(|_| !self.tables.is_empty()) else { return Ok(self.all()) };
+        let each: Vec<String> =
+            self.tables.iter().enumerate().map(|(at, table)| table.newer(at, mark)).collect();
+        let found = self.session.query(&format!("{} ORDER BY 1", each.join(" UNION ALL ")))?;
+        let number = |row: &Row, at: usize| row.get(at)?.as_ref()?.parse::<usize>().ok();
+        let is_same = |(table, row): (usize, &Row)| {
+            (number(row, 1), number(row, 2)) == (Some(self.base[table].len()), Some(0))
+        };
+        let rows = found.rows.iter().enumerate();
+        Ok(rows.filter(|one| !is_same(*one)).map(|(table, _)| table).collect())
     }
 
     fn rows(&mut self, table: usize) -> Result<Vec<Row>, RaceError> {
@@ -207,8 +243,10 @@ impl Ground {
 
     /// The tables that aren't as they were at first.
     fn dirty(&mut self) -> Result<Vec<usize>, RaceError> {
-        let now = self.hash()?;
-        Ok((0..now.len()).filter(|table| now[*table] != self.hashes[*table]).collect())
+        let suspects = self.suspects()?;
+        let now = self.hash(&suspects)?;
+        let differs = |(table, now): (usize, String)| (now != self.hashes[table]).then_some(table);
+        Ok(suspects.into_iter().zip(now).filter_map(differs).collect())
     }
 
     /// How the tables differ from their first contents.
@@ -247,8 +285,13 @@ impl Ground {
                 // The transaction may be gone with its session.
                 let _ = self.session.execute("ROLLBACK");
             })?;
+            // Before the look: what changes from now on is newer than it.
+            let before = self.mark;
+            self.set_mark()?;
+            let next = std::mem::replace(&mut self.mark, before);
             dirty = self.dirty()?;
             if dirty.is_empty() {
+                self.mark = next;
                 break;
             }
             thread::sleep(LOOK);

@@ -107,6 +107,17 @@ impl Table {
     }
 }
 
+impl Table {
+    /// A query for the number of rows, and for that of versions whose transaction isn't older than one.
+    pub(super) fn newer(&self, number: usize, transaction: u32) -> String {
+        format!(
+            "SELECT {number} AS number, count(*), count(*) FILTER (WHERE age(isobench_row.xmin) <= \
+             (SELECT age('{transaction}'::xid))) FROM ONLY {} AS isobench_row",
+            self.name
+        )
+    }
+}
+
 /// A sequence as it was at first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Sequence {
