@@ -160,8 +160,8 @@ fn carry_out(
     let question = Question { templates: &found, stopped: &|| control.urgency() > Urgency::None };
     let decision = question.decide(
         |schedule| {
-            let casts = named(&names, &schedule.casts);
-            trial.execute(&work.sources, None, Some(&casts), &levels(&names, schedule.levels))
+            let combinations = named(&names, &schedule.combinations);
+            trial.execute(&work.sources, None, Some(&combinations), &levels(&names, schedule.levels))
         },
         |all| trial.execute(&work.sources, None, None, &levels(&names, all)),
     )?;
@@ -296,8 +296,8 @@ fn check(options: &AdviseOptions, file: &AdviceFile, found: &Templates, trial: &
     }
     let question = Question { templates: found, stopped: &stopped };
     let broken = question.broken(&wanted, |schedule| {
-        let casts = named(trial.names, &schedule.casts);
-        trial.execute(&trial.work.sources, None, Some(&casts), &levels(trial.names, schedule.levels))
+        let combinations = named(trial.names, &schedule.combinations);
+        trial.execute(&trial.work.sources, None, Some(&combinations), &levels(trial.names, schedule.levels))
     })?;
     trial.require_end()?;
     let Some(broken) = broken else {
