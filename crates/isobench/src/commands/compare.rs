@@ -16,6 +16,7 @@ use isobench_comparison::{
     Target, compare as measure, now, require_log, take_part as part,
 };
 use isobench_database::Database;
+use isobench_report::Extent;
 use isobench_result::{Document, RequirementResult, judge, requirement_lines, summarise};
 use isobench_runner::Control;
 
@@ -54,8 +55,8 @@ pub struct Results {
     keep: bool,
     /// The folder of the histories, if they are kept.
     history: Option<PathBuf>,
-    /// Explains the columns.
-    extent: output::Extent,
+    /// How much the report has.
+    extent: Extent,
     /// Open until the command ends.
     _monitor: Monitor,
 }
@@ -191,7 +192,7 @@ fn lead(options: &CompareOptions, plan: Resolved, machines: Option<&Machines>) -
     drop(display);
     match interrupt::blame(&control, outcome) {
         Ok((document, judgements)) => {
-            let extent = output::Extent { legend: options.legend, details: options.details };
+            let extent = output::extent(options.legend, options.details);
             let (keep, history) = (options.keep, options.history.clone());
             Ok(Results { document, judgements, files, targets, keep, history, extent, _monitor: monitor })
         }
@@ -269,7 +270,14 @@ fn judging(options: &CompareOptions, design: &Design, database: &Database) -> Ou
 impl Results {
     /// True if all details are printed.
     pub const fn in_full(&self) -> bool {
-        self.extent.details
+        self.extent.is_full()
+    }
+
+    /// Adds what the histories show to a report on one screen.
+    pub const fn show_histories(&mut self) {
+        if !self.in_full() {
+            self.extent = Extent::Audit;
+        }
     }
 
     /// Returns a sentence on the folder of the histories, if they are kept.
@@ -307,7 +315,7 @@ impl Results {
         document.requirements = judge(&document, document.plan.required());
         let saved = files.save_all(&document);
         let told = saved.as_ref().map_or_else(|_| String::new(), |written| files::told(written));
-        let report = extent.terminal().render(&document);
+        let report = output::terminal(extent).render(&document);
         let after = format!("{histories}{}{told}", requirement_lines(&document.requirements));
         let printed = output::print_report("", &report, &after, files.takes_stdout);
         // After the result is saved, because the server may not answer.
