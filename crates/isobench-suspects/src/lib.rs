@@ -1,4 +1,4 @@
-//! From a recording to the pairs of transactions that can race, by theory alone.
+//! From a recording to the pairs of transactions that can race, by theory alone, and to what went wrong in it.
 //!
 //! Statements get one normal form, and transactions that differ in their values are a template. Each template is a
 //! script in memory, of which theory makes a program; nothing of it is executed. Pairs of programs with common
@@ -18,6 +18,7 @@
 //! | `judge`, `judged` | pairs of templates, by theory |
 //! | `excluded` | which templates can race with none, by theory |
 //! | `between` | what is read in one transaction and written in a later one |
+//! | `live` | what certainly went wrong while the capture was recorded |
 //! | `words` | what a template does, in words |
 //! | `answer` | what was found, as a document |
 //! | `text` | the same on one screen |
@@ -32,6 +33,7 @@ mod folding;
 mod item;
 mod judge;
 mod judged;
+mod live;
 mod normal;
 mod programs;
 mod scan;
@@ -46,6 +48,7 @@ pub use answer::{Answer, Between, FORMAT, Group, Row, Schedule};
 pub use between::{Carried, History};
 pub use item::{Element, Item, Source, Value};
 pub use judged::{Judged, judge};
+pub use live::{Live, Side};
 pub use normal::Normal;
 pub use programs::{Programs, Scripts};
 pub use script::{Assume, Written};

@@ -28,7 +28,8 @@ databases stay as the commands leave them.
 
 Exit status: 0 no race in the schedules that were tried; 3 a race at the application's own level, or at the first of \
 --levels; 2 the commands couldn't be tried against each other; 1 wrong options, or no server. Of a capture: 0 no \
-suspects; 3 suspects at the levels at which its transactions ran; 2 none could be judged."
+suspects; 3 changes lost while it was recorded, or suspects at the levels at which its transactions ran; 2 none could be \
+judged."
 )]
 pub struct RaceOptions {
     /// Isolation levels with which sessions begin: rc, rr, ser or their full names [default: the
@@ -104,7 +105,7 @@ pub struct RaceOptions {
     /// The named server.
     #[command(flatten)]
     pub connection: ConnectionOptions,
-    /// Capture (isobench record): name the pairs of its transactions that can race, by theory alone
+    /// Capture (isobench record): show what was lost meanwhile, and name the pairs of its transactions that can race
     #[arg(value_name = "CAPTURE", conflicts_with_all = ["command", "check", "schedule", "on_this_database", "serve"])]
     pub capture: Option<PathBuf>,
     /// The commands

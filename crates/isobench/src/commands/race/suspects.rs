@@ -72,6 +72,9 @@ pub(super) fn suspects(options: &RaceOptions, capture: &Path) -> Outcome {
     if answer.is_empty() {
         return Err(Failure::Incomplete("no recorded transaction could be judged; see above".to_owned()));
     }
+    if !answer.live.is_empty() {
+        return Err(Failure::Broken("transactions of the capture have raced; see above".to_owned()));
+    }
     if answer.suspects.is_empty() && answer.between.is_empty() {
         return Ok(());
     }
@@ -230,5 +233,7 @@ fn answer(
     let programs = scripts.programs(&catalog);
     let judged = judge(&history.templates, &programs, doubts.first().map(String::as_str), stopped);
     let carried = history.carried(&programs[0]);
-    Ok(Answer::of(&history.templates, &judged, &carried, doubts.first().cloned()))
+    // Where a name may be another table, nothing is certain.
+    let live = if doubts.is_empty() { history.live(&programs[0], stopped) } else { Vec::new() };
+    Ok(Answer::of(&history.templates, live, &judged, &carried, doubts.first().cloned()))
 }
