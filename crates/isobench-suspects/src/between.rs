@@ -181,44 +181,52 @@ impl<'a> History<'a> {
                 (!guarded && none && !same.is_empty()).then(|| (Kind::Duplicate, BTreeSet::new()))
             }
             Does::Update => {
-                if !meet(&read.reads, &write.writes) {
-                    return None;
-                }
-                let columns = match (&read.reads, &write.writes) {
-                    (Columns::These(reads), Columns::These(writes)) => {
-                        reads.intersection(writes).cloned().collect()
-                    }
-                    _ => BTreeSet::new(),
-                };
-                // `SET n = n + 1` reads what it changes.
-                let atomic = |column: &String| match &write.reads {
-                    Columns::These(these) => these.contains(column),
-                    Columns::All => false,
-                };
-                let lost: BTreeSet<String> =
-                    columns.iter().filter(|column| !atomic(column)).cloned().collect();
-                if lost.is_empty() && !columns.is_empty() {
-                    return None;
-                }
-                // The same row: the columns of a key are compared with what the read knew of them.
-                let same = of_write().any(|own| {
-                    let known = |pair: &&(String, String)| {
-                        of_read().any(|run| run.compared.contains(pair) || returned(run, pair))
-                    };
-                    let columns = own.compared.iter().filter(known).map(|(column, _)| column.clone());
-                    programs.are_unique(&write.table, &columns.collect())
-                });
-                // A version that was read, and that every change raises.
-                let guarded = of_write().all(|own| {
-                    own.compared
-                        .iter()
-                        .any(|pair| columns.contains(&pair.0) && of_read().any(|run| returned(run, pair)))
-                });
-                (same && !guarded).then_some((Kind::LostUpdate, lost))
+                let (seen, written): (Vec<&Run>, Vec<&Run>) = (of_read().collect(), of_write().collect());
+                let lost = lost_by(programs, (read, &seen), (write, &written))?;
+                Some((Kind::LostUpdate, lost))
             }
             _ => None,
         }
     }
+}
+
+/// The columns of a change that overwrite what a read of an earlier transaction saw of the same row.
+fn lost_by(
+    programs: &Programs,
+    (read, seen): (&Operation, &[&Run]),
+    (write, written): (&Operation, &[&Run]),
+) -> Option<BTreeSet<String>> {
+    if !meet(&read.reads, &write.writes) {
+        return None;
+    }
+    let columns = match (&read.reads, &write.writes) {
+        (Columns::These(reads), Columns::These(writes)) => reads.intersection(writes).cloned().collect(),
+        _ => BTreeSet::new(),
+    };
+    // `SET n = n + 1` reads what it changes.
+    let atomic = |column: &String| match &write.reads {
+        Columns::These(these) => these.contains(column),
+        Columns::All => false,
+    };
+    let lost: BTreeSet<String> = columns.iter().filter(|column| !atomic(column)).cloned().collect();
+    if lost.is_empty() && !columns.is_empty() {
+        return None;
+    }
+    // The same row: the columns of a key are compared with what the read knew of them.
+    let same = written.iter().any(|own| {
+        let known = |pair: &&(String, String)| {
+            seen.iter().any(|run| run.compared.contains(pair) || returned(run, pair))
+        };
+        let columns = own.compared.iter().filter(known).map(|(column, _)| column.clone());
+        programs.are_unique(&write.table, &columns.collect())
+    });
+    // A version that was read, and that every change raises.
+    let guarded = written.iter().all(|own| {
+        own.compared
+            .iter()
+            .any(|pair| columns.contains(&pair.0) && seen.iter().any(|run| returned(run, pair)))
+    });
+    (same && !guarded).then_some(lost)
 }
 
 /// The operations of a template, with their statements.

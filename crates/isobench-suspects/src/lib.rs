@@ -21,11 +21,13 @@
 //! | `live` | what certainly went wrong while the capture was recorded |
 //! | `words` | what a template does, in words |
 //! | `answer` | what was found, as a document |
+//! | `accepted` | the file of suspects that are accepted |
 //! | `text` | the same on one screen |
 //!
 //! Not here: captures' formats (`isobench_capture`), how a server reads statements (`isobench_sql`), what statements
 //! do with rows (`isobench_observation`), theory (`isobench_robustness`), servers and files.
 
+mod accepted;
 mod answer;
 mod between;
 mod excluded;
@@ -44,6 +46,7 @@ mod text;
 mod touched;
 mod words;
 
+pub use accepted::{ACCEPTED_START, Accepted, AcceptedError, Unaccepted, Unknown, Why};
 pub use answer::{Answer, Between, FORMAT, Group, Row, Schedule};
 pub use between::{Carried, History};
 pub use item::{Element, Item, Source, Value};

@@ -41,6 +41,8 @@ pub enum Kind {
     Advice,
     /// The levels of scripts, TOML.
     Levels,
+    /// Suspects that are accepted, TOML.
+    Accepted,
     /// A recorded history, binary.
     History,
     /// A table, Parquet.
@@ -163,6 +165,7 @@ impl Kind {
             Kind::Preview => "preview",
             Kind::Advice => "piece of advice",
             Kind::Levels => "file of levels",
+            Kind::Accepted => "file of accepted suspects",
             Kind::History => "history",
         }
     }
@@ -180,6 +183,7 @@ impl Kind {
             Kind::Preview => is_json(&text, PREVIEW_FORMAT),
             Kind::Advice => is_json(&text, isobench_advice::FORMAT),
             Kind::Levels => text.starts_with(isobench_advice::LEVELS_START),
+            Kind::Accepted => text.starts_with(isobench_suspects::ACCEPTED_START),
             Kind::Page => text.contains("name=\"generator\" content=\"isobench "),
             Kind::Lines => text.starts_with(&csv_titles(3)),
             Kind::PairLines => first_line(&text).contains(",a_tps,"),

@@ -91,6 +91,43 @@ fn a_recording_shows_what_has_raced() {
     s.assert_clean();
 }
 
+/// What was looked at is accepted; a new kind, and one that has changed, is named.
+#[test]
+fn accepted_suspects_are_silent_and_new_ones_are_named() {
+    let Some(s) = Scene::with_server("accepted_suspects_are_silent_and_new_ones_are_named") else { return };
+    s.write("shop.sql", SHOP);
+    let race = |name: &str, more: &str| s.run(&words(&format!("race {name} --setup shop.sql{more}")));
+    fs::write(s.file("calm.capture"), sales(false)).expect("a capture");
+    race("calm.capture", " --write accepted.toml").expect(3).says(&["1 pair accepted in accepted.toml"]);
+    let file = s.read("accepted.toml");
+    assert!(file.starts_with("# Suspects that are accepted") && file.contains("lost-update"), "{file}");
+    let calm = race("calm.capture", " --check accepted.toml").expect(0);
+    calm.prints(&["No pair of transactions can race", "1 pair more accepted in accepted.toml"]);
+    // The same by a statement of another form, and other transactions.
+    let text = String::from_utf8(sales(false)).expect("a text");
+    let changed = text.replace("SELECT id, allocated FROM stock", "SELECT allocated, id FROM stock");
+    s.write("changed.capture", &changed);
+    let found = race("changed.capture", " --check accepted.toml").expect(3);
+    found.prints(&[
+        "1 pair of transactions can race",
+        "Not accepted in accepted.toml:\n    update stock (line ",
+        "): changed since it was accepted",
+    ]);
+    fs::write(s.file("shop.capture"), shop(40)).expect("a capture");
+    let found = race("shop.capture", " --check accepted.toml --json out.json").expect(3);
+    found.prints(&["update offer after reading it", "): new"]);
+    // What has raced is no news of a pair that is accepted.
+    fs::write(s.file("sales.capture"), sales(true)).expect("a capture");
+    let raced = race("sales.capture", " --check accepted.toml").expect(0);
+    raced.prints(&["They have raced 1 time while this was recorded"]);
+    s.write("other.toml", "pairs = [[\"a\"]]\n");
+    let wrong = race("calm.capture", " --check other.toml").expect(1);
+    wrong.says(&["--check: other.toml: it isn't a file of accepted suspects"]);
+    let kept = race("calm.capture", " --write other.toml").expect(1);
+    kept.says(&["\"other.toml\" exists and isn't a file of accepted suspects of isobench"]);
+    s.assert_clean();
+}
+
 /// Real clients sell at once: sales are reported as lost only if the stock is off, and none of those that lock the
 /// row, compare what they read, or set a value of their own.
 #[test]
