@@ -4,7 +4,8 @@
 //! Nothing is concluded from the code, only from times and values. A statement ran between the time when it was
 //! sent and the time when its answer came, and a transaction committed after its last statement was sent. Two
 //! transactions that write a row do so one after the other: the second one waits for the first one's lock. So it
-//! is certain what a statement can't have seen, and which change came last. That what was written depends on
+//! is certain what a statement can't have seen, and which change came last. Every client that writes these rows is
+//! assumed to be recorded. That what was written depends on
 //! what was read is taken for certain only if the same code did it with other values before or after. Whatever
 //! isn't certain is left out, and so is everything that statements do whose texts alone don't say it.
 //!
@@ -46,7 +47,7 @@ pub struct Live {
     pub table: String,
     /// The columns that say which row it is, with their values.
     pub row: Vec<(String, String)>,
-    /// Both sides: of a lost update first that whose change is lost.
+    /// Both sides: of a lost update first that whose change is lost, if it is certain which one was first.
     pub sides: [Side; 2],
     /// What the columns would be after one another, if it is known: the column, and its value.
     pub otherwise: Vec<(String, String)>,

@@ -130,15 +130,15 @@ fn a_change_that_may_have_been_seen_is_not_accused() {
         one.steps(steps, 10);
         assert_eq!(live(&mut connection, one), [], "{why}");
     }
-    // The answer to the read came after the other COMMIT was sent.
+    // The answer to the read came after the other COMMIT was sent, with another value than that one had read.
     let mut one = Recording::sales();
     one.steps("1b 2b 1r 1w9", 10);
     let at = one.0.at;
-    one.steps("2r", 10);
+    one.steps("2r11", 10);
     one.0.at = at + 20;
     one.steps("1c", 10);
     one.0.pass(1000);
-    one.steps("2w9 2c", 10);
+    one.steps("2w10 2c", 10);
     assert_eq!(live(&mut connection, one), [], "it may have been read afterwards");
 }
 
@@ -188,7 +188,6 @@ fn reads_and_writes_of_transactions_of_their_own_are_those_of_a_request() {
     let test = "reads_and_writes_of_transactions_of_their_own_are_those_of_a_request";
     let Some(server) = server(test) else { return };
     let mut connection = connect(&server);
-    let mut one = Recording::begin();
     let alone = |one: &mut Recording, session: u64, value: Option<i64>, stock: i64| {
         let columns = [column("id", 9, 1, 23), column("stock", 9, 3, 23)];
         let answer = one.0.rows(&columns, vec![row(&["7", &stock.to_string()])]);
@@ -197,18 +196,23 @@ fn reads_and_writes_of_transactions_of_their_own_are_those_of_a_request() {
         let (sql, answer) = value.map_or(read, write);
         one.0.send(session, &sql, Vec::new(), vec![answer], 'I');
     };
-    for stock in [50, 40, 30] {
-        alone(&mut one, 1, None, stock);
-        alone(&mut one, 1, Some(stock - 1), stock);
-        one.0.pass(5_000_000);
+    // The second UPDATE is sent before the answer to the first one comes: one of them has waited.
+    for at_once in [false, true] {
+        let mut one = Recording::begin();
+        for stock in [50, 40, 30] {
+            alone(&mut one, 1, None, stock);
+            alone(&mut one, 1, Some(stock - 1), stock);
+            one.0.pass(5_000_000);
+        }
+        alone(&mut one, 1, None, 10);
+        alone(&mut one, 2, None, 10);
+        alone(&mut one, 1, Some(9), 10);
+        one.0.at -= if at_once { 80 } else { 0 };
+        alone(&mut one, 2, Some(9), 10);
+        let found = live(&mut connection, one);
+        assert_eq!(found.len(), 1, "{found:#?}");
+        assert_eq!(found[0].otherwise, [("stock".to_owned(), "8".to_owned())]);
     }
-    alone(&mut one, 1, None, 10);
-    alone(&mut one, 2, None, 10);
-    alone(&mut one, 1, Some(9), 10);
-    alone(&mut one, 2, Some(9), 10);
-    let found = live(&mut connection, one);
-    assert_eq!(found.len(), 1, "{found:#?}");
-    assert_eq!(found[0].otherwise, [("stock".to_owned(), "8".to_owned())]);
 }
 
 #[test]
