@@ -21,7 +21,7 @@ struct Inserted<'a> {
     code: Code<'a>,
 }
 
-/// The route of a request, and its statements up to a search.
+/// The route of a request, and the statements of its transaction up to a search.
 type Code<'a> = (Option<&'a str>, Vec<&'a str>);
 
 /// Searches, by what their requests did then.
@@ -71,7 +71,8 @@ fn searches<'t>(traffic: &'t Traffic<'_>) -> Searches<'t> {
                 all.is_some_and(|all| values.iter().all(|value| all.contains(value)))
             };
             let insert = ran[at + 1..].iter().take(FARTHEST).find(inserts).copied();
-            let before = ran[..=at].iter().rev().take(FARTHEST).map(|(_, ran)| ran.run.key.as_str());
+            let same = |(transaction, _): &&(usize, &Ran)| *transaction == search.0;
+            let before = ran[..=at].iter().rev().take_while(same).map(|(_, ran)| ran.run.key.as_str());
             let code: Code<'_> = (traffic.transaction(search.0).route.as_deref(), before.collect());
             match (finds(search.1), insert) {
                 (Some(true), None) => drop(found.declined.insert(code)),
@@ -116,8 +117,10 @@ fn is_blind(
     other: &Inserted<'_>,
 ) -> bool {
     let session = |inserted: &Inserted<'_>| traffic.transaction(inserted.insert.0).session;
-    let unseen =
-        |search: &Inserted<'_>, by: &Inserted<'_>| search.search.1.run.time[1] < traffic.visible(by.insert.0);
+    // It was sent before the end of the other one was known, and found none.
+    let unseen = |search: &Inserted<'_>, by: &Inserted<'_>| {
+        search.search.1.run.time[0] < traffic.transaction(by.insert.0).ended
+    };
     let strict = |inserted: &Inserted<'_>| {
         inserted.search.0 == inserted.insert.0
             && traffic.level(inserted.insert.0).is_none_or(|level| level == Level::Serializable)
