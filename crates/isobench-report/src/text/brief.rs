@@ -16,7 +16,7 @@ use isobench_result::view::{Emphasis, Entry, Heading, Line, Row, Table};
 use isobench_result::words::{capital, distinct};
 
 use super::layout::{self, Spans, wrap_line};
-use super::{experiment, header, precision, seen, sentences, witness};
+use super::{Extent, Terminal, experiment, header, histories, precision, seen, sentences, witness};
 
 /// The indentation of everything below the first lines.
 const INDENT: usize = 2;
@@ -33,16 +33,20 @@ const MOST_PHRASE: usize = 44;
 /// The most remedies, and the most things that an original missed.
 const FEW: usize = 2;
 
-/// The blocks of the report. `unicode` is whether the terminal shows ✗ and ✓.
-pub fn blocks(document: &Document, width: usize, unicode: bool) -> Vec<Vec<Spans>> {
+/// The blocks of the report for a terminal, with `width` in place of its own.
+pub fn blocks(document: &Document, width: usize, terminal: Terminal) -> Vec<Vec<Spans>> {
     let (said, tried) = (brief(document), tried(document));
     let mut blocks = vec![header::brief(document, width), missed(document, width), answer(&said, width)];
     if !document.cells.is_empty() {
-        blocks.push(indented(table(document, width.saturating_sub(INDENT), unicode)));
+        blocks.push(indented(table(document, width.saturating_sub(INDENT), terminal.unicode)));
         blocks.push(paragraphs(&results(document), width));
     }
-    blocks.push(proof(document, &said, &tried, width));
-    blocks.push(notes(document, said, &tried, width));
+    let mut shown = proof(document, &said, &tried, width);
+    if terminal.extent == Extent::Audit && shown.is_empty() {
+        shown = indented(plain(histories::witness(document, width.saturating_sub(INDENT))));
+    }
+    blocks.push(shown);
+    blocks.push(notes(document, said, &tried, width, terminal));
     blocks
 }
 
@@ -326,10 +330,19 @@ fn plain(lines: Vec<String>) -> Vec<Spans> {
 }
 
 /// How sure the answer is, what to look at, what may help, and where the rest is.
-fn notes(document: &Document, said: Brief, tried: &[AtLevel<'_>], width: usize) -> Vec<Spans> {
+fn notes(
+    document: &Document,
+    said: Brief,
+    tried: &[AtLevel<'_>],
+    width: usize,
+    terminal: Terminal,
+) -> Vec<Spans> {
+    let is_audit = terminal.extent == Extent::Audit;
+    let found = if is_audit { histories::anomalies(document) } else { Vec::new() };
     let mut sure: Vec<Line> = said.grounds.into_iter().map(Line::plain).collect();
     if !document.cells.is_empty() {
-        sure.extend(precision::briefly(document).map(Line::plain));
+        // An audit isn't made to measure differences.
+        sure.extend(precision::briefly(document).filter(|_| !is_audit).map(Line::plain));
         sure.extend(seen::prevented_ones(document).into_iter().map(Line::plain));
     }
     sure.extend(notes_of_untried(tried).into_iter().map(Line::plain));
@@ -340,8 +353,19 @@ fn notes(document: &Document, said: Brief, tried: &[AtLevel<'_>], width: usize) 
     doubts.extend(warnings.map(|text| Line::caution(text.clone())));
     let remedies: Vec<Line> =
         diagnoses(document).into_iter().take(FEW).map(|diagnosis| Line::plain(diagnosis.sentence)).collect();
-    let more = vec![Line::plain("isobench report --details [RESULT], or the page")];
-    let labelled = [("How sure", sure), ("Warning", doubts), ("Cheaper", remedies), ("More", more)];
+    let more = if is_audit {
+        "isobench audit --details, isobench check HISTORY, or the page"
+    } else {
+        "isobench report --details [RESULT], or the page"
+    };
+    let more = vec![Line::plain(more)];
+    let labelled = [
+        ("Anomalies", found),
+        ("How sure", sure),
+        ("Warning", doubts),
+        ("Cheaper", remedies),
+        ("More", more),
+    ];
     labelled.into_iter().flat_map(|(label, lines)| labelled_lines(label, &lines, width)).collect()
 }
 

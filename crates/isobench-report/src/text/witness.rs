@@ -604,7 +604,8 @@ fn columns(wrong: &WrongOutcome, steps: &[ShownStep<'_>], matter: &[String], wid
     lines
 }
 
-fn pad(text: &str, width: usize) -> String {
+/// A text of at least this width.
+pub fn pad(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
 }
 
