@@ -450,14 +450,19 @@ impl Assignment {
         self
     }
 
-    /// True if nothing differs but the level.
-    pub fn is_same_but_level(&self, other: &Assignment) -> bool {
+    /// True if nothing differs but this member, whether it does or not.
+    pub fn is_same_but(&self, other: &Assignment, id: FactorId) -> bool {
         let rest = |one: &Assignment| {
             let mut one = one.clone();
-            one.members.remove(&FactorId::Level);
+            one.members.remove(&id);
             one
         };
         rest(self) == rest(other)
+    }
+
+    /// True if this member differs, and nothing else.
+    pub fn differs_only_in(&self, other: &Assignment, id: FactorId) -> bool {
+        self.value(id) != other.value(id) && self.is_same_but(other, id)
     }
 }
 

@@ -4,7 +4,7 @@
 //! Not here: the report with all details (`text`), and the answer itself (`isobench_result::answer`).
 
 use isobench_result::answer::{Brief, Finding, brief, finding};
-use isobench_result::diagnosis::diagnoses;
+use isobench_result::diagnosis::{Diagnosis, diagnoses};
 use isobench_result::document::{Cell, Document, RatioToFirst, are_alike};
 use isobench_result::durability;
 use isobench_result::factor::{Factor, varying};
@@ -333,13 +333,16 @@ fn notes(document: &Document, said: Brief, tried: &[AtLevel<'_>], width: usize) 
         sure.extend(seen::prevented_ones(document).into_iter().map(Line::plain));
     }
     sure.extend(notes_of_untried(tried).into_iter().map(Line::plain));
-    let doubts = said.doubts.into_iter().chain(flags(document));
+    let (failures, remedies): (Vec<Diagnosis>, Vec<Diagnosis>) =
+        diagnoses(document).into_iter().partition(Diagnosis::is_failure);
+    let failures = failures.into_iter().map(|diagnosis| diagnosis.sentence);
+    let doubts = said.doubts.into_iter().chain(failures).chain(flags(document));
     let mut doubts: Vec<Line> = doubts.map(Line::caution).collect();
     doubts.extend(sentences::faults(document).into_iter().map(Line::caution));
     let warnings = document.warnings.iter().filter(|text| !is_about_turns(text));
     doubts.extend(warnings.map(|text| Line::caution(text.clone())));
     let remedies: Vec<Line> =
-        diagnoses(document).into_iter().take(FEW).map(|diagnosis| Line::plain(diagnosis.sentence)).collect();
+        remedies.into_iter().take(FEW).map(|diagnosis| Line::plain(diagnosis.sentence)).collect();
     let more = vec![Line::plain("isobench report --details [RESULT], or the page")];
     let labelled = [("How sure", sure), ("Warning", doubts), ("Cheaper", remedies), ("More", more)];
     labelled.into_iter().flat_map(|(label, lines)| labelled_lines(label, &lines, width)).collect()
