@@ -5,11 +5,13 @@
 //! |---|---|
 //! | `false_conflicts` | conflicts at serializable may be false: locks cover more than was read |
 //! | `ran_out` | the server had no room for further predicate locks |
+//! | `hidden_retries` | something between clients and server retries |
 //! | `lockstep` | retries that start at once meet again |
 //!
 //! Not here: the conflicts themselves, and what they cost.
 
 mod false_conflicts;
+mod hidden_retries;
 mod lockstep;
 mod ran_out;
 
@@ -27,6 +29,8 @@ pub enum DiagnosisKind {
     Promoted,
     /// Pages of a small index are locked, and entries are added to them.
     IndexPages,
+    /// Something between clients and server retries.
+    HiddenRetries,
     /// Retries start at once and meet again.
     Lockstep,
 }
@@ -74,7 +78,7 @@ pub fn diagnoses(document: &Document) -> Vec<Diagnosis> {
     let measured = document.cells.iter().filter(|cell| !cell.calibration);
     let of = |cell: &Cell| {
         let conflicts = false_conflicts::of(document, cell).or_else(|| lockstep::of(document, cell));
-        [ran_out::of(document, cell), conflicts].into_iter().flatten()
+        [ran_out::of(document, cell), hidden_retries::of(document, cell), conflicts].into_iter().flatten()
     };
     let mut found: Vec<Diagnosis> = measured.flat_map(of).collect();
     let worst_first =

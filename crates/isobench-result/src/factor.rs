@@ -20,7 +20,7 @@ use crate::numbers::{count, counted, optional, short};
 use crate::view::Heading;
 use crate::words::distinct;
 
-pub use names::{BACKGROUND, FAULT, SERVER_BIN, SERVER_VERSION, SETTING, STANDBY};
+pub use names::{BACKGROUND, ENDPOINT, FAULT, SERVER_BIN, SERVER_VERSION, SETTING, STANDBY};
 
 /// A kind of factor.
 pub struct Kind {
@@ -218,6 +218,12 @@ pub static KINDS: &[Kind] = &[
         name: SERVER_BIN,
         option: "--vary server-bin=",
         meaning: "folder of the server's programs",
+        ..OF_SERVER
+    },
+    Kind {
+        name: ENDPOINT,
+        option: "--vary endpoint=",
+        meaning: "way by which clients reach the server: direct, or the connection string of a pooler or proxy",
         ..OF_SERVER
     },
     Kind {

@@ -6,9 +6,9 @@ use std::time::Duration;
 use isobench_isolation::{EffectiveLevel, Level};
 use isobench_report::{render, to_html};
 use isobench_result::{
-    Cell, CellLevel, Client, Conflict, Diagnosis, DiagnosisKind, Document, ExaminedHistory, LockedRelation,
-    LocksSeen, Observation, ObservedStatement, Plan, PredicateLocks, Round, Server, ServerSide, TableUse,
-    Verdict, diagnoses, summarise,
+    Cell, CellLevel, Client, Conflict, CountComparison, Diagnosis, DiagnosisKind, Document, ExaminedHistory,
+    LockedRelation, LocksSeen, Observation, ObservedStatement, Plan, PredicateLocks, Round, Server,
+    ServerSide, TableUse, Verdict, diagnoses, summarise,
 };
 use isobench_stats::{Attempts, LatencyHistogram, Ledger, Transactions};
 
@@ -468,4 +468,29 @@ fn retries_that_meet_again_are_diagnosed_where_that_was_measured() {
     is_silent(vec![retried(2, "none", 6, 1), retried(32, "none", 6, 2)]);
     is_silent(vec![retried(2, "fixed:5ms", 1, 1), retried(32, "fixed:5ms", 6, 2)]);
     is_silent(vec![retried(32, "none", 6, 2)]);
+}
+
+/// A row whose clients come by a way, with so many rollbacks as both sides counted them.
+fn by_way(endpoint: &str, ours: u64, servers: u64) -> Cell {
+    let row = CountComparison { what: "rollbacks".to_owned(), ours, servers, ..CountComparison::default() };
+    let side = ServerSide { comparison: vec![row], ..ServerSide::default() };
+    let mut cell = cell(Level::RepeatableRead, 0, "concurrent update", side);
+    cell.varied = [("endpoint".to_owned(), endpoint.to_owned())].into();
+    cell
+}
+
+#[test]
+fn retries_between_clients_and_server_are_diagnosed_by_the_counts_of_both() {
+    let found = only(&document(vec![by_way("direct", 300, 301), by_way("host=a", 5, 405)]));
+    assert_eq!(found.kind, DiagnosisKind::HiddenRetries);
+    assert_eq!(
+        found.sentence,
+        "At repeatable read, endpoint host=a the server rolled back 405 transactions, but the clients saw only 5 \
+         fail; by the direct way the difference is 1. Something at host=a may retry them: its retries are in the \
+         latencies, and not in the conflict ratio."
+    );
+    is_silent(vec![by_way("direct", 300, 301), by_way("host=a", 300, 305)]);
+    // Others that roll back in the same database do so while the direct way is measured, too.
+    is_silent(vec![by_way("direct", 300, 700), by_way("host=a", 5, 405)]);
+    is_silent(vec![by_way("host=a", 5, 405)]);
 }

@@ -115,6 +115,11 @@ fn resolve(options: &CompareOptions) -> Outcome<Resolved> {
 /// # Errors
 /// One is missing or has another plan, or no server is named.
 fn meet(options: &CompareOptions, design: &Design) -> Outcome<Option<Machines>> {
+    if options.machines.any() && !design.server_factors.endpoints.is_empty() {
+        return Err(Failure::setup(
+            "--vary: endpoint: machines that measure together (--peers) reach the server directly; leave out one",
+        ));
+    }
     let (no_verdict, standby) = (options.no_verdict, options.standby_server.is_some());
     let (plan, scripts) = (design.document_plan(&[]), design.document_workload());
     let clients = design.plan.clients().iter().copied().min().unwrap_or(1) + design.plan.readers();

@@ -16,6 +16,7 @@ mod crashes;
 mod diagnosis;
 mod durability;
 mod encrypted;
+mod endpoints;
 #[expect(dead_code, reason = "tests of layouts use all examples at once")]
 #[path = "../../../isobench-result/tests/result/examples/mod.rs"]
 mod examples;
