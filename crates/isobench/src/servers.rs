@@ -68,6 +68,15 @@ fn find_either(
     Ok((target, control))
 }
 
+/// Starts another embedded server for this number of clients, once signals are watched.
+///
+/// # Errors
+/// It doesn't start.
+pub fn start_another(embedded: &EmbeddedOptions, clients: Clients, control: &Control) -> Outcome<Target> {
+    let options = with_room(embedded.server_options(), clients)?;
+    start_target(&options, clients.confined, control)
+}
+
 /// What the options say of the servers of a plan.
 pub struct Wanted<'a> {
     /// The named one.

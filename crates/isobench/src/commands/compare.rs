@@ -178,6 +178,13 @@ fn lead(options: &CompareOptions, plan: Resolved, machines: Option<&Machines>) -
             note(&text);
         }
     }
+    if design
+        .workloads
+        .iter()
+        .any(|sources| sources.checked().is_some_and(|chosen| chosen.workload().name == "tpcc"))
+    {
+        note("TPC-C's own isolation tests (clause 3.4.2) run by: isobench probe --tests tpcc");
+    }
     let judging = judging(options, &design, &targets[0].database)?;
     interrupt::blame(&control, prepare(&design, &mut targets, options.yes, &control))?;
     let around = Surroundings {

@@ -1,6 +1,8 @@
 //! `isobench probe`: the anomalies that each level permits, or the output of PostgreSQL's isolation
 //! tester.
 
+mod certificate;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,6 +50,12 @@ const FEW_CONNECTIONS: &str = "20";
 /// promised, with `--strict` even if that is a known limitation of the product; scripts are unsafe at a
 /// level that was asked for.
 pub fn probe(options: &ProbeOptions) -> Outcome {
+    if let Some(path) = &options.certificate {
+        return certificate::certificate(options, path);
+    }
+    if options.tables().len() > 1 {
+        return Err(Failure::setup("--tables: several kinds of tables need --certificate FILE; give one"));
+    }
     let attempt = attempt(options)?;
     if attempt.is_none() && !options.allocation.is_empty() {
         return Err(Failure::setup(
@@ -64,6 +72,7 @@ pub fn probe(options: &ProbeOptions) -> Outcome {
     if target.standby {
         return Err(refusal(&target.place(), "probing takes transactions that write"));
     }
+    require_method(options, &target)?;
     target.claim_namespace(&say)?;
     let outcome = if let Some(attempt) = &attempt {
         interleavings(options, attempt, &target, &control)
@@ -224,12 +233,40 @@ fn admit_roles(target: &Target) -> Outcome {
     Ok(())
 }
 
-/// Returns a function that opens sessions in the schema of the tables.
-fn opener(target: &Target) -> Opener {
+/// Checks that the server has the table access method of the options, if they name one.
+///
+/// # Errors
+/// It hasn't, or isn't `PostgreSQL`.
+fn require_method(options: &ProbeOptions, target: &Target) -> Outcome {
+    let Some(method) = &options.table_access_method else { return Ok(()) };
+    let wrong =
+        |why: &dyn std::fmt::Display| Failure::setup(format!("--table-access-method {method}: {why}"));
+    let mut connection = target.controller().open().map_err(Failure::setup)?;
+    let known = connection.query("SELECT amname FROM pg_catalog.pg_am WHERE amtype = 't' ORDER BY amname");
+    let known: Vec<String> =
+        known.map_err(|error| wrong(&error))?.rows.into_iter().flatten().flatten().collect();
+    connection.close();
+    if known.contains(method) {
+        return Ok(());
+    }
+    Err(wrong(&format!("the server has no such method; it has {}", known.join(", "))))
+}
+
+/// Returns a function that opens sessions in the schema of the tables, which make tables with this access
+/// method.
+fn opener(target: &Target, method: Option<&str>) -> Opener {
     let (connector, standby) = (target.connector(), target.site().standby().cloned());
-    Arc::new(move |name| match &standby {
-        Some(standby) if name.starts_with("standby") => standby.open(),
-        _ => connector.open(),
+    let set =
+        method.map(|method| format!("SET default_table_access_method = '{}'", method.replace('\'', "''")));
+    Arc::new(move |name| {
+        let mut session = match &standby {
+            Some(standby) if name.starts_with("standby") => standby.open(),
+            _ => connector.open(),
+        }?;
+        if let Some(set) = &set {
+            session.execute(set)?;
+        }
+        Ok(session)
     })
 }
 
@@ -238,6 +275,8 @@ fn limits(options: &ProbeOptions) -> Options {
         step_timeout: Duration::from_secs_f64(options.step_timeout),
         waits_after: Duration::from_millis(options.wait_after),
         standby: options.standby,
+        tests: options.tests,
+        tables: options.tables()[0],
         ..Options::default()
     }
 }
@@ -272,7 +311,7 @@ fn matrix(options: &ProbeOptions, target: &Target, control: &Control) -> Outcome
         Progress::Event(_) | Progress::End(..) => {}
     };
     let (matrix, outcome) = run(
-        &opener(target),
+        &opener(target, options.table_access_method.as_deref()),
         &target.database,
         &levels,
         limits(options),
@@ -338,7 +377,7 @@ fn specifications(options: &ProbeOptions, specs: &[Spec], target: &Target, contr
             eprintln!("at {level}:");
         }
         let tester = Tester {
-            open: opener(target),
+            open: opener(target, options.table_access_method.as_deref()),
             product: target.database.product,
             level,
             options: limits(options),

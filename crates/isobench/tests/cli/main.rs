@@ -11,6 +11,7 @@ mod changes;
 mod check;
 mod checked;
 mod ci_templates;
+mod commit_window;
 mod compare;
 mod crashes;
 mod diagnosis;
