@@ -33,6 +33,53 @@ pub struct Subject {
     pub matrix: Matrix,
     /// The steps.
     pub transcript: Transcript,
+    /// The user's specifications, if they were run there.
+    pub specs: Vec<SpecRun>,
+}
+
+/// A specification that was run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SpecRun {
+    /// The file's name without its ending.
+    pub name: String,
+    /// The comparison with what is expected.
+    pub outcome: SpecOutcome,
+    /// What the isolation tester would print.
+    pub output: String,
+}
+
+/// The comparison of a specification's output with the files of expected ones.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SpecOutcome {
+    /// One of them is the same.
+    AsExpected,
+    /// None is.
+    Differs,
+    /// There is none.
+    Unknown,
+    /// It couldn't be run to its end; the reason.
+    Failed(String),
+}
+
+impl SpecRun {
+    /// The outcome of output, of which `expected` are the possible ones.
+    pub fn compared(name: String, output: String, expected: &[String]) -> SpecRun {
+        let outcome = match expected {
+            [] => SpecOutcome::Unknown,
+            some if some.contains(&output) => SpecOutcome::AsExpected,
+            _ => SpecOutcome::Differs,
+        };
+        SpecRun { name, outcome, output }
+    }
+
+    const fn mark(&self) -> &'static str {
+        match self.outcome {
+            SpecOutcome::AsExpected => "as expected",
+            SpecOutcome::Differs => "differs",
+            SpecOutcome::Unknown => "run",
+            SpecOutcome::Failed(_) => "failed",
+        }
+    }
 }
 
 impl Transcript {
@@ -69,7 +116,7 @@ struct Common<'a> {
 pub fn certificate(subjects: &[Subject], generator: &str) -> String {
     let levels = requested(subjects);
     let anomalies = all_cells(subjects);
-    let title = subjects.first().map_or("Isolation", |subject| subject.matrix.tests.title());
+    let title = capital(subjects.first().map_or("isolation", |subject| subject.matrix.tests.title()));
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -89,14 +136,23 @@ pub fn certificate(subjects: &[Subject], generator: &str) -> String {
                     b { "BROKEN" } " is permitted against the promise of the product's manual, "
                     b { "limitation" } " the same as a known one. Made by " (generator) "."
                 }
-                @for level in &levels { (table(level, subjects, &anomalies)) }
+                @for level in &levels { (of_level(level, subjects, &anomalies)) }
                 h2 { "Witnesses" }
                 @for cell in &anomalies { (witnesses(cell, subjects)) }
+                (specifications(subjects))
                 (limitations(subjects))
             }
         }
     };
     page.into_string() + "\n"
+}
+
+/// A text that begins with a capital letter.
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters
+        .next()
+        .map_or_else(String::new, |first| first.to_uppercase().collect::<String>() + letters.as_str())
 }
 
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem;\
@@ -140,29 +196,88 @@ fn cell_of<'a>(subject: &'a Subject, level: &str, name: &str) -> Option<&'a Cell
     row_of(subject, level)?.cells.iter().find(|cell| cell.name == name)
 }
 
-fn table(level: &str, subjects: &[Subject], anomalies: &[&Cell]) -> Markup {
-    let runs = |subject: &Subject| match row_of(subject, level) {
-        Some(row) if row.effective != level => format!("runs {}", row.effective),
-        Some(_) => String::new(),
-        None => "not probed".to_owned(),
-    };
+/// A column of a table: the servers that have it in common, and its marks.
+struct Column<'a> {
+    servers: Vec<&'a str>,
+    marks: Vec<&'static str>,
+}
+
+/// The columns of servers, the same ones together.
+fn columns<'a>(of: impl Iterator<Item = (&'a str, Vec<&'static str>)>) -> Vec<Column<'a>> {
+    let mut columns: Vec<Column<'a>> = Vec::new();
+    for (server, marks) in of {
+        match columns.iter_mut().find(|column| column.marks == marks) {
+            Some(column) => column.servers.push(server),
+            None => columns.push(Column { servers: vec![server], marks }),
+        }
+    }
+    columns
+}
+
+/// A table with a row for each name.
+fn table(what: &str, names: &[Markup], columns: &[Column<'_>]) -> Markup {
     html! {
-        h2 { (level) }
         table {
             tr {
-                th { "anomaly" }
-                @for subject in subjects { th { (subject.name) @let runs = runs(subject); @if !runs.is_empty() { br; (runs) } } }
+                th { (what) }
+                @for column in columns { th { @for server in &column.servers { div { (server) } } } }
             }
-            @for anomaly in anomalies {
-                @if subjects.iter().any(|subject| cell_of(subject, level, &anomaly.name).is_some()) {
-                    tr {
-                        td { a href=(format!("#{}", id(anomaly))) { (label(anomaly)) } }
-                        @for subject in subjects {
-                            @let shown = cell_of(subject, level, &anomaly.name).map_or("", mark);
-                            td class=[(shown == "BROKEN").then_some("bad")] { (if shown == "-" { "–" } else { shown }) }
+            @for (number, name) in names.iter().enumerate() {
+                tr {
+                    td { (name) }
+                    @for column in columns {
+                        @let shown = column.marks.get(number).copied().unwrap_or_default();
+                        td class=[matches!(shown, "BROKEN" | "differs").then_some("bad")] {
+                            (if shown == "-" { "–" } else { shown })
                         }
                     }
                 }
+            }
+        }
+    }
+}
+
+/// The table of a level.
+fn of_level(level: &str, subjects: &[Subject], anomalies: &[&Cell]) -> Markup {
+    let probed =
+        |anomaly: &&&Cell| subjects.iter().any(|subject| cell_of(subject, level, &anomaly.name).is_some());
+    let anomalies: Vec<&&Cell> = anomalies.iter().filter(probed).collect();
+    let marks = |subject: &Subject| -> Vec<&'static str> {
+        let cell = |anomaly: &&&Cell| cell_of(subject, level, &anomaly.name).map_or("", mark);
+        anomalies.iter().map(cell).collect()
+    };
+    let columns = columns(subjects.iter().map(|subject| (subject.name.as_str(), marks(subject))));
+    let name = |anomaly: &&&Cell| html! { a href=(format!("#{}", id(anomaly))) { (label(anomaly)) } };
+    let names: Vec<Markup> = anomalies.iter().map(name).collect();
+    let mut runs: Vec<&LevelRow> = subjects.iter().filter_map(|subject| row_of(subject, level)).collect();
+    runs.dedup_by_key(|row| row.effective.clone());
+    html! {
+        h2 { (level) }
+        @for row in runs.iter().filter(|row| row.effective != level) { p { "The server runs " (row.effective) "." } }
+        (table("anomaly", &names, &columns))
+    }
+}
+
+/// The user's specifications: how they compare with what is expected, and the output of those that don't.
+fn specifications(subjects: &[Subject]) -> Markup {
+    let run: Vec<&Subject> = subjects.iter().filter(|subject| !subject.specs.is_empty()).collect();
+    let Some(first) = run.first() else { return html! {} };
+    let names: Vec<Markup> = first.specs.iter().map(|spec| html! { (spec.name) }).collect();
+    let marks = |subject: &&Subject| subject.specs.iter().map(SpecRun::mark).collect();
+    let columns = columns(run.iter().map(|subject| (subject.name.as_str(), marks(subject))));
+    let shown = run.iter().flat_map(|subject| subject.specs.iter().map(move |spec| (subject, spec)));
+    let shown = shown.filter(|(_, spec)| spec.outcome != SpecOutcome::AsExpected);
+    html! {
+        h2 { "Specifications" }
+        p { "Specifications of PostgreSQL's isolation tester at the server's default level, compared with the files of expected output beside them." }
+        (table("specification", &names, &columns))
+        @for (subject, spec) in shown {
+            details {
+                summary {
+                    b { (spec.mark()) } ": " (spec.name) ", " (subject.name)
+                    @if let SpecOutcome::Failed(why) = &spec.outcome { ": " (why) }
+                }
+                pre { (spec.output) }
             }
         }
     }
@@ -204,14 +319,29 @@ fn witnesses(anomaly: &Cell, subjects: &[Subject]) -> Markup {
             details open[matches!(outcome, CellOutcome::Permitted(_))] {
                 summary {
                     b { (word) } ": " (how) ". "
-                    @for (number, (server, levels)) in places.iter().enumerate() {
-                        @if number > 0 { "; " } (server) " at " (levels.join(", "))
-                    }
+                    (at(places, subjects.len()))
                 }
                 pre { (steps) }
             }
         }
     }
+}
+
+/// Servers and levels: "every server at read committed; PostgreSQL 18.6 at serializable".
+fn at(places: &[(&str, Vec<&str>)], all: usize) -> String {
+    let mut by_levels: Vec<(&[&str], Vec<&str>)> = Vec::new();
+    for (server, levels) in places {
+        match by_levels.iter_mut().find(|(known, _)| known == levels) {
+            Some((_, servers)) => servers.push(server),
+            None => by_levels.push((levels, vec![server])),
+        }
+    }
+    let place = |(levels, servers): &(&[&str], Vec<&str>)| {
+        let who =
+            if servers.len() == all && all > 1 { "every server".to_owned() } else { servers.join("; ") };
+        format!("{who} at {}", levels.join(", "))
+    };
+    by_levels.iter().map(place).collect::<Vec<_>>().join("; ")
 }
 
 /// The known limitations that showed, each once.
@@ -228,5 +358,35 @@ fn limitations(subjects: &[Subject]) -> Markup {
             p { (limitation.product) " (seen in " (limitation.seen_in.join(", ")) "): " (limitation.why) ". In two psql sessions:" }
             pre { (limitation.reproduction) }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_that_show_the_same_are_together() {
+        let rows = [("a", vec!["-", "permitted"]), ("b", vec!["-", "-"]), ("c", vec!["-", "permitted"])];
+        let found = columns(rows.into_iter());
+        let servers: Vec<Vec<&str>> = found.into_iter().map(|column| column.servers).collect();
+        assert_eq!(servers, [vec!["a", "c"], vec!["b"]]);
+        let levels = vec!["read committed"];
+        assert_eq!(at(&[("a", levels.clone()), ("b", levels.clone())], 2), "every server at read committed");
+        assert_eq!(
+            at(&[("a", levels.clone()), ("b", vec!["serializable"])], 3),
+            "a at read committed; b at serializable"
+        );
+    }
+
+    #[test]
+    fn output_is_compared_with_each_expected_one() {
+        let outcome = |expected: &[&str]| {
+            let expected: Vec<String> = expected.iter().map(|text| (*text).to_owned()).collect();
+            SpecRun::compared("s".to_owned(), "x".to_owned(), &expected).outcome
+        };
+        assert_eq!(outcome(&["y", "x"]), SpecOutcome::AsExpected);
+        assert_eq!(outcome(&["y"]), SpecOutcome::Differs);
+        assert_eq!(outcome(&[]), SpecOutcome::Unknown);
     }
 }

@@ -45,7 +45,7 @@ mod tables;
 mod tester;
 mod text;
 
-pub use certificate::{Subject, Transcript, certificate};
+pub use certificate::{SpecOutcome, SpecRun, Subject, Transcript, certificate};
 pub use event::{Event, Table};
 pub use judge::{Cell, CellOutcome, LevelRow, Matrix, PromiseComparison};
 pub use limitations::{KnownLimitation, LIMITATIONS, Limitation};

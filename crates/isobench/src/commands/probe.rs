@@ -56,6 +56,11 @@ pub fn probe(options: &ProbeOptions) -> Outcome {
     if options.tables().len() > 1 {
         return Err(Failure::setup("--tables: several kinds of tables need --certificate FILE; give one"));
     }
+    if let Some(option) = options.useless_for_specs().filter(|_| !options.spec.is_empty()) {
+        return Err(Failure::setup(format!(
+            "{option}: specifications (--spec) make their own tables and steps; leave out one, or add --certificate FILE"
+        )));
+    }
     let attempt = attempt(options)?;
     if attempt.is_none() && !options.allocation.is_empty() {
         return Err(Failure::setup(
@@ -366,6 +371,23 @@ fn verdict(matrix: &Matrix, strict: bool) -> Outcome {
     }
 }
 
+/// What runs specifications.
+fn tester<'a>(
+    options: &ProbeOptions,
+    target: &Target,
+    level: Option<Level>,
+    stopped: &'a dyn Fn() -> bool,
+) -> Tester<'a> {
+    Tester {
+        open: opener(target, options.table_access_method.as_deref()),
+        product: target.database.product,
+        level,
+        options: limits(options),
+        wait_detection: WaitDetection::View,
+        stopped,
+    }
+}
+
 /// Runs the user's specifications, at each requested level.
 fn specifications(options: &ProbeOptions, specs: &[Spec], target: &Target, control: &Control) -> Outcome {
     let levels: Vec<Option<Level>> = match &options.levels {
@@ -376,14 +398,8 @@ fn specifications(options: &ProbeOptions, specs: &[Spec], target: &Target, contr
         if let Some(level) = level {
             eprintln!("at {level}:");
         }
-        let tester = Tester {
-            open: opener(target, options.table_access_method.as_deref()),
-            product: target.database.product,
-            level,
-            options: limits(options),
-            wait_detection: WaitDetection::View,
-            stopped: &|| control.urgency() > Urgency::None,
-        };
+        let stopped = || control.urgency() > Urgency::None;
+        let tester = tester(options, target, level, &stopped);
         for (spec, path) in specs.iter().zip(&options.spec) {
             let mut printed = Ok(());
             let ran = tester.run(spec, &mut |event| {

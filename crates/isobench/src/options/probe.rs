@@ -19,17 +19,17 @@ pub struct ProbeOptions {
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = level)]
     pub levels: Option<Vec<Level>>,
     /// Run these interleavings: anomalies, or tpcc for TPC-C's isolation tests (clause 3.4.2)
-    #[arg(long, value_name = "NAME", default_value = "anomalies", conflicts_with_all = ["spec", "file", "builtin", "workload"])]
+    #[arg(long, value_name = "NAME", default_value = "anomalies", conflicts_with_all = ["file", "builtin", "workload"])]
     pub tests: Tests,
     /// Write a page to this file (HTML): servers, levels and anomalies, with each step
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["spec", "file", "builtin", "workload", "json", "verbose"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["file", "builtin", "workload", "json", "verbose"])]
     pub certificate: Option<PathBuf>,
     /// Probe these versions of the embedded server for the certificate, such as 14,15,16,17,18
     #[arg(long, value_name = "LIST", value_delimiter = ',', requires = "certificate", conflicts_with_all = ["version", "bin"])]
     pub versions: Vec<MajorVersion>,
     /// Kinds of tables: ordinary, unlogged, partitioned; several for the certificate [default:
     /// ordinary]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with_all = ["spec", "file", "builtin", "workload"])]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with_all = ["file", "builtin", "workload"])]
     tables: Vec<Tables>,
     /// Make the tables with this table access method of PostgreSQL
     #[arg(long, value_name = "NAME", conflicts_with_all = ["file", "builtin", "workload"])]
@@ -100,6 +100,12 @@ pub struct ProbeOptions {
 }
 
 impl ProbeOptions {
+    /// The option that a probe of specifications alone has no use for, if one is given.
+    pub fn useless_for_specs(&self) -> Option<&'static str> {
+        let given = [("--tables", !self.tables.is_empty()), ("--tests", self.tests != Tests::default())];
+        given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
+    }
+
     /// The kinds of tables; at least one.
     pub fn tables(&self) -> Vec<Tables> {
         if self.tables.is_empty() { vec![Tables::Ordinary] } else { self.tables.clone() }

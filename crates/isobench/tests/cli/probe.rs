@@ -327,8 +327,8 @@ fn a_certificate_has_every_server_with_its_tables_and_each_step() {
     scene.run(&line.split(' ').collect::<Vec<_>>()).expect(0).says(&["3 servers with their tables probed"]);
     let page = scene.read("page.html");
     for part in [
-        ", unlogged tables</th>",
-        ", partitioned tables</th>",
+        ", unlogged tables</div>",
+        ", partitioned tables</div>",
         "<h2>repeatable read</h2>",
         "<b>permitted</b>: T1 and T2 both read 10 and 20, and each wrote one of them.",
         "starting permutation: r1 r2 w1 w2 c1 c2\nstep r1: SELECT val FROM",
@@ -338,6 +338,24 @@ fn a_certificate_has_every_server_with_its_tables_and_each_step() {
     }
     // Tables of all kinds give the same, but for steps that name partitions.
     assert!(!page.contains("not applicable") && !page.contains("undecided"), "{page}");
+    // Specifications are compared with the files of expected output.
+    scene.write("specs/two.spec", TWO);
+    scene.write("specs/other.spec", TWO);
+    scene.write("specs/unknown.spec", TWO);
+    scene.write("expected/two_1.out", PRINTED);
+    scene.write("expected/other.out", "something else");
+    let line =
+        "probe --certificate page.html --levels rr --spec specs/two.spec specs/other.spec specs/unknown.spec";
+    scene.run(&line.split(' ').collect::<Vec<_>>()).expect(0);
+    let page = scene.read("page.html");
+    for part in [
+        "<td>two</td><td>as expected</td>",
+        "<td>other</td><td class=\"bad\">differs</td>",
+        "<td>unknown</td><td>run</td>",
+        "<b>differs</b>: other, PostgreSQL",
+    ] {
+        assert!(page.contains(part), "no {part} in {page}");
+    }
     // A file that isn't isobench's is left alone.
     scene.write("own.html", "mine");
     scene.run(&["probe", "--certificate", "own.html"]).expect(1).says(&["--certificate"]);
@@ -358,6 +376,7 @@ fn tables_of_one_kind_are_probed_and_wrong_kinds_refused() {
         ("--tables ordinary,unlogged", "need --certificate"),
         ("--tables temporary", "temporary tables aren't shared"),
         ("--versions 17", "--certificate"),
+        ("--spec two.spec --tables unlogged", "--tables: specifications (--spec) make their own tables"),
         ("--tests tpcd", "use anomalies or tpcc"),
         ("--table-access-method nosuch", "the server has no such method; it has heap"),
     ] {

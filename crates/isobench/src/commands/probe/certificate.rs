@@ -1,16 +1,18 @@
 //! `isobench probe --certificate`: several servers and kinds of tables on one page.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use isobench_comparison::{Failure, Outcome, Target, refusal};
 use isobench_isolation::Level;
+use isobench_probe::output::text;
 use isobench_probe::{
-    Matrix, Options, Subject, Tables, Transcript, certificate as page, probe as run, render,
+    Matrix, Options, RunError, Spec, SpecOutcome, SpecRun, Subject, Tables, Transcript, certificate as page,
+    probe as run, render,
 };
 use isobench_runner::{Control, Urgency};
 
-use super::{SESSIONS, embedded, limits, opener, require_method, verdict, why};
+use super::{SESSIONS, admit_roles, embedded, limits, opener, read, require_method, tester, verdict, why};
 use crate::destination::{Kind, check_file};
 use crate::options::{EmbeddedOptions, ProbeOptions};
 use crate::output::{self, is_stream, say, shown};
@@ -31,10 +33,14 @@ pub fn certificate(options: &ProbeOptions, path: &Path) -> Outcome {
     if servers.is_empty() {
         servers.push(chosen);
     }
+    let read = options.spec.iter().map(|path| read(path)).collect::<Outcome<Vec<(Spec, bool)>>>()?;
+    let confined = read.iter().any(|(_, recorded)| *recorded);
+    let specs: Vec<(&Spec, &Path)> =
+        read.iter().map(|(spec, _)| spec).zip(options.spec.iter().map(PathBuf::as_path)).collect();
     let mut control: Option<Arc<Control>> = None;
     let mut subjects = Vec::new();
     for server in &servers {
-        let clients = Clients { number: SESSIONS, confined: false };
+        let clients = Clients { number: SESSIONS, confined };
         let mut target = if let Some(control) = &control {
             start_another(server, clients, control)?
         } else {
@@ -48,10 +54,16 @@ pub fn certificate(options: &ProbeOptions, path: &Path) -> Outcome {
         require_method(options, &target)?;
         target.claim_namespace(&say)?;
         let probed = control.as_ref().map_or(Ok(()), |control| {
-            options.tables().iter().try_for_each(|tables| {
-                subjects.push(subject(options, &target, *tables, control)?);
-                Ok(())
-            })
+            for (number, tables) in options.tables().into_iter().enumerate() {
+                let mut subject = subject(options, &target, tables, control)?;
+                // They make tables of their own.
+                if number == 0 && !specs.is_empty() {
+                    admit_roles(&target)?;
+                    subject.specs = run_specs(options, &specs, &target, control)?;
+                }
+                subjects.push(subject);
+            }
+            Ok(())
         });
         let closed = target.close(false);
         probed.and(closed)?;
@@ -62,7 +74,58 @@ pub fn certificate(options: &ProbeOptions, path: &Path) -> Outcome {
         let what = if number == 1 { "server with its tables" } else { "servers with their tables" };
         say(&format!("{number} {what} probed; the page is in {}", shown(path)));
     }
-    subjects.iter().try_for_each(|subject| verdict(&subject.matrix, options.strict))
+    let broken = subjects.iter().find(|subject| subject.matrix.broken().count() > 0);
+    let limited = || subjects.iter().find(|subject| subject.matrix.limited().count() > 0);
+    broken.or_else(limited).map_or(Ok(()), |subject| verdict(&subject.matrix, options.strict))
+}
+
+/// Runs specifications at the server's default level, and compares what they print.
+fn run_specs(
+    options: &ProbeOptions,
+    specs: &[(&Spec, &Path)],
+    target: &Target,
+    control: &Control,
+) -> Outcome<Vec<SpecRun>> {
+    let stopped = || control.urgency() > Urgency::None;
+    let tester = tester(options, target, None, &stopped);
+    let mut runs = Vec::new();
+    for (spec, path) in specs {
+        let mut output = String::new();
+        let ran = tester.run(spec, &mut |event| output.push_str(&text(&event)));
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        runs.push(match ran {
+            Ok(()) => SpecRun::compared(name, output, &expected(path)?),
+            Err(error @ (RunError::Stopped | RunError::Connection { .. })) => {
+                return Err(Failure::Incomplete(format!("{}: {error}", path.display())));
+            }
+            Err(error) => {
+                let why = error.to_string().lines().next().unwrap_or_default().to_owned();
+                SpecRun { name, outcome: SpecOutcome::Failed(why), output }
+            }
+        });
+    }
+    Ok(runs)
+}
+
+/// The most files of expected output for one specification (`pg_regress` looks for ten).
+const MOST_EXPECTED: usize = 10;
+
+/// The expected outputs of a specification, in PostgreSQL's layout: `specs/a.spec`, `expected/a.out`,
+/// `expected/a_1.out`.
+///
+/// # Errors
+/// One of them can't be read.
+fn expected(spec: &Path) -> Outcome<Vec<String>> {
+    let name = spec.file_stem().unwrap_or_default().to_string_lossy();
+    let folder = spec.parent().unwrap_or(Path::new("")).join("../expected");
+    let numbered = (1..MOST_EXPECTED).map(|number| format!("{name}_{number}.out"));
+    let files = std::iter::once(format!("{name}.out")).chain(numbered).map(|file| folder.join(file));
+    let read = |file: PathBuf| {
+        isobench_trust::read_to_string(&file).map_err(|error| {
+            Failure::setup(format!("--spec: could not read \"{}\": {error}", file.display()))
+        })
+    };
+    files.filter(|file| file.is_file()).map(read).collect()
 }
 
 /// Probes a server with one kind of tables.
@@ -86,12 +149,12 @@ fn subject(options: &ProbeOptions, target: &Target, tables: Tables, control: &Co
         }
     })?;
     let name = name(&matrix, tables, options.table_access_method.as_deref());
-    let text = render(&matrix);
+    let shown = render(&matrix);
     // The first line, and the summary of each level.
     let levels = matrix.levels.iter().map(|row| format!("  {}", row.sentence));
-    let lines = std::iter::once(text.lines().next().unwrap_or(&name).to_owned()).chain(levels);
+    let lines = std::iter::once(shown.lines().next().unwrap_or(&name).to_owned()).chain(levels);
     output::print(&(lines.collect::<Vec<_>>().join("\n") + "\n"))?;
-    Ok(Subject { name, matrix, transcript })
+    Ok(Subject { name, matrix, transcript, specs: Vec::new() })
 }
 
 /// "PostgreSQL 15.18, partitioned tables, access method heap2".
