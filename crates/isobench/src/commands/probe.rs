@@ -257,22 +257,26 @@ fn require_method(options: &ProbeOptions, target: &Target) -> Outcome {
     Err(wrong(&format!("the server has no such method; it has {}", known.join(", "))))
 }
 
-/// Returns a function that opens sessions in the schema of the tables, which make tables with this access
-/// method.
-fn opener(target: &Target, method: Option<&str>) -> Opener {
+/// Returns a function that opens sessions in the schema of the tables, with these settings.
+fn opener(target: &Target, settings: Vec<(&'static str, String)>) -> Opener {
     let (connector, standby) = (target.connector(), target.site().standby().cloned());
-    let set =
-        method.map(|method| format!("SET default_table_access_method = '{}'", method.replace('\'', "''")));
+    let set = |(name, value): (&str, String)| format!("SET {name} = '{}'", value.replace('\'', "''"));
+    let set: Vec<String> = settings.into_iter().map(set).collect();
     Arc::new(move |name| {
         let mut session = match &standby {
             Some(standby) if name.starts_with("standby") => standby.open(),
             _ => connector.open(),
         }?;
-        if let Some(set) = &set {
+        for set in &set {
             session.execute(set)?;
         }
         Ok(session)
     })
+}
+
+/// The settings of sessions that the options ask for.
+fn asked(options: &ProbeOptions) -> Vec<(&'static str, String)> {
+    options.table_access_method.iter().map(|method| ("default_table_access_method", method.clone())).collect()
 }
 
 fn limits(options: &ProbeOptions) -> Options {
@@ -316,7 +320,7 @@ fn matrix(options: &ProbeOptions, target: &Target, control: &Control) -> Outcome
         Progress::Event(_) | Progress::End(..) => {}
     };
     let (matrix, outcome) = run(
-        &opener(target, options.table_access_method.as_deref()),
+        &opener(target, asked(options)),
         &target.database,
         &levels,
         limits(options),
@@ -379,7 +383,7 @@ fn tester<'a>(
     stopped: &'a dyn Fn() -> bool,
 ) -> Tester<'a> {
     Tester {
-        open: opener(target, options.table_access_method.as_deref()),
+        open: opener(target, asked(options)),
         product: target.database.product,
         level,
         options: limits(options),

@@ -342,16 +342,25 @@ fn a_certificate_has_every_server_with_its_tables_and_each_step() {
     scene.write("specs/two.spec", TWO);
     scene.write("specs/other.spec", TWO);
     scene.write("specs/unknown.spec", TWO);
+    // In the date style of PostgreSQL's tests, with what the tester says of steps that are never used.
+    let dated = TWO
+        .replace("SELECT v FROM t", "SELECT DATE '2008-12-22' AS v")
+        .replace("permutation", "step r3 { }\npermutation");
+    scene.write("specs/dated.spec", &dated);
+    let printed = PRINTED.replace("SELECT v FROM t", "SELECT DATE '2008-12-22' AS v");
+    let printed = printed.replace("v\n-\n3\n", "         v\n----------\n12-22-2008\n");
+    scene.write("expected/dated.out", &format!("unused step name: r3\n{printed}"));
     scene.write("expected/two_1.out", PRINTED);
     scene.write("expected/other.out", "something else");
-    let line =
-        "probe --certificate page.html --levels rr --spec specs/two.spec specs/other.spec specs/unknown.spec";
+    let line = "probe --certificate page.html --levels rr --spec specs/two.spec specs/other.spec specs/unknown.spec \
+        specs/dated.spec";
     scene.run(&line.split(' ').collect::<Vec<_>>()).expect(0);
     let page = scene.read("page.html");
     for part in [
         "<td>two</td><td>as expected</td>",
         "<td>other</td><td class=\"bad\">differs</td>",
         "<td>unknown</td><td>run</td>",
+        "<td>dated</td><td>as expected</td>",
         "<b>differs</b>: other, PostgreSQL",
     ] {
         assert!(page.contains(part), "no {part} in {page}");

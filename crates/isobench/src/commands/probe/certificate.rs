@@ -7,12 +7,14 @@ use isobench_comparison::{Failure, Outcome, Target, refusal};
 use isobench_isolation::Level;
 use isobench_probe::output::text;
 use isobench_probe::{
-    Matrix, Options, RunError, Spec, SpecOutcome, SpecRun, Subject, Tables, Transcript, certificate as page,
-    probe as run, render,
+    Event, Matrix, Options, RunError, Spec, SpecOutcome, SpecRun, Subject, Tables, Tester, Transcript,
+    certificate as page, probe as run, render,
 };
 use isobench_runner::{Control, Urgency};
 
-use super::{SESSIONS, admit_roles, embedded, limits, opener, read, require_method, tester, verdict, why};
+use super::{
+    SESSIONS, admit_roles, asked, embedded, limits, opener, read, require_method, tester, verdict, why,
+};
 use crate::destination::{Kind, check_file};
 use crate::options::{EmbeddedOptions, ProbeOptions};
 use crate::output::{self, is_stream, say, shown};
@@ -87,11 +89,17 @@ fn run_specs(
     control: &Control,
 ) -> Outcome<Vec<SpecRun>> {
     let stopped = || control.urgency() > Urgency::None;
-    let tester = tester(options, target, None, &stopped);
+    let mut settings = asked(options);
+    settings.extend(OF_TESTS.map(|(name, value)| (name, value.to_owned())));
+    let tester = Tester { open: opener(target, settings), ..tester(options, target, None, &stopped) };
     let mut runs = Vec::new();
     for (spec, path) in specs {
         let mut output = String::new();
-        let ran = tester.run(spec, &mut |event| output.push_str(&text(&event)));
+        let ran = tester.run(spec, &mut |event| match &event {
+            // PostgreSQL's tests keep both of the tester's streams.
+            Event::Warning(warning) => output.extend([warning.as_str(), "\n"]),
+            _ => output.push_str(&text(&event)),
+        });
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         runs.push(match ran {
             Ok(()) => SpecRun::compared(name, output, &expected(path)?),
@@ -106,6 +114,9 @@ fn run_specs(
     }
     Ok(runs)
 }
+
+/// Settings of PostgreSQL's own tests (`pg_regress`).
+const OF_TESTS: [(&str, &str); 2] = [("datestyle", "Postgres, MDY"), ("timezone", "PST8PDT")];
 
 /// The most files of expected output for one specification (`pg_regress` looks for ten).
 const MOST_EXPECTED: usize = 10;
@@ -134,7 +145,7 @@ fn subject(options: &ProbeOptions, target: &Target, tables: Tables, control: &Co
     let levels = options.levels.clone().unwrap_or_else(|| Level::ALL.to_vec());
     let own = Options { tables, ..limits(options) };
     let (matrix, outcome) = run(
-        &opener(target, options.table_access_method.as_deref()),
+        &opener(target, asked(options)),
         &target.database,
         &levels,
         own,
