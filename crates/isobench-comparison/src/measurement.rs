@@ -412,10 +412,10 @@ impl Measurement<'_> {
     }
 
     /// Lets the sessions of a pooler report to the server's statistics what they did. Returns the number of
-    /// transactions that took.
-    fn reports(&self, job: &Job) -> Outcome<u64> {
+    /// transactions that took; `None` without a pooler.
+    fn reports(&self, job: &Job) -> Outcome<Option<u64>> {
         let endpoint = self.site.endpoint().filter(|_| self.observer.is_some());
-        endpoint.map_or(Ok(0), |endpoint| endpoint.report(job.spec().clients))
+        endpoint.map(|endpoint| endpoint.report(job.spec().clients)).transpose()
     }
 
     fn before(&self) -> Option<InvariantCheck> {

@@ -96,12 +96,9 @@ impl OwnWork {
     }
 
     /// The clients' sessions are a pooler's, in which it may run transactions of its own: as each starts, is
-    /// checked and is reset. `reports` transactions of ours made them report.
-    /// None: there is no pooler.
-    pub fn behind_pooler(&mut self, clients: usize, reports: u64) {
-        if reports == 0 {
-            return;
-        }
+    /// checked and is reset. `reports` transactions of ours made them report; `None`: there is no pooler.
+    pub fn behind_pooler(&mut self, clients: usize, reports: Option<u64>) {
+        let Some(reports) = reports else { return };
         let clients = clients as u64;
         self.counts.sessions = self.counts.sessions.saturating_sub(clients);
         self.counts.other_committed += reports;

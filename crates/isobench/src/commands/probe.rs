@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use isobench_isolation::{Allocation, Level};
 use isobench_plan::Setting;
+use isobench_probe::anomalies::Tests;
 use isobench_probe::interleaving::{Found, LevelFound};
 use isobench_probe::output::text;
 use isobench_probe::{
@@ -50,7 +51,13 @@ const FEW_CONNECTIONS: &str = "20";
 /// promised, with `--strict` even if that is a known limitation of the product; scripts are unsafe at a
 /// level that was asked for.
 pub fn probe(options: &ProbeOptions) -> Outcome {
+    if options.standby && options.tests == Tests::Tpcc {
+        return Err(Failure::setup(
+            "--standby: TPC-C's tests (--tests tpcc) read on no standby; leave out one",
+        ));
+    }
     if let Some(path) = &options.certificate {
+        require_scripts(options, false)?;
         return certificate::certificate(options, path);
     }
     if options.tables().len() > 1 {
@@ -62,11 +69,7 @@ pub fn probe(options: &ProbeOptions) -> Outcome {
         )));
     }
     let attempt = attempt(options)?;
-    if attempt.is_none() && !options.allocation.is_empty() {
-        return Err(Failure::setup(
-            "--allocation: needs scripts to try: --file with --setup, --builtin or --workload",
-        ));
-    }
+    require_scripts(options, attempt.is_some())?;
     let read = options.spec.iter().map(|path| read(path)).collect::<Outcome<Vec<(Spec, bool)>>>()?;
     let of_specs = read.iter().any(|(_, recorded)| *recorded);
     let specs: Vec<Spec> = read.into_iter().map(|(spec, _)| spec).collect();
@@ -88,6 +91,14 @@ pub fn probe(options: &ProbeOptions) -> Outcome {
     };
     let closed = target.close(false);
     outcome.and(closed)
+}
+
+/// Refuses levels of scripts where there are none.
+fn require_scripts(options: &ProbeOptions, are_there: bool) -> Outcome {
+    if are_there || options.allocation.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::setup("--allocation: needs scripts to try: --file with --setup, --builtin or --workload"))
 }
 
 /// The scripts to try against each other, if there are any.

