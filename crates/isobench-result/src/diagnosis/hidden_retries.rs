@@ -39,9 +39,11 @@ impl Counted {
 pub(super) fn of(document: &Document, cell: &Cell) -> Option<Diagnosis> {
     let endpoint = cell.varied.get(ENDPOINT).filter(|endpoint| *endpoint != DIRECT)?;
     let found = Counted::of(cell)?;
-    let extra = found.extra();
-    let attempts = counted_ledger(cell).attempts.started;
-    if extra < FEW || (extra as f64) < SHARE * attempts as f64 {
+    let attempts = counted_ledger(cell).attempts;
+    // Attempts whose end is unknown may have been rolled back.
+    let uncertain = attempts.cut_off.saturating_add(attempts.ambiguous);
+    let extra = found.extra().saturating_sub(uncertain);
+    if extra < FEW || (extra as f64) < SHARE * attempts.started as f64 {
         return None;
     }
     // Other users of the database would roll back meanwhile, too.
