@@ -4,7 +4,7 @@
 //! Not here: the report with all details (`text`), and the answer itself (`isobench_result::answer`).
 
 use isobench_result::answer::{Brief, Finding, brief, finding};
-use isobench_result::diagnosis::diagnoses;
+use isobench_result::diagnosis::{Diagnosis, diagnoses};
 use isobench_result::document::{Cell, Document, RatioToFirst, are_alike};
 use isobench_result::durability;
 use isobench_result::factor::{Factor, varying};
@@ -346,13 +346,16 @@ fn notes(
         sure.extend(seen::prevented_ones(document).into_iter().map(Line::plain));
     }
     sure.extend(notes_of_untried(tried).into_iter().map(Line::plain));
-    let doubts = said.doubts.into_iter().chain(flags(document));
+    let (failures, remedies): (Vec<Diagnosis>, Vec<Diagnosis>) =
+        diagnoses(document).into_iter().partition(Diagnosis::is_failure);
+    let failures = failures.into_iter().map(|diagnosis| diagnosis.sentence);
+    let doubts = said.doubts.into_iter().chain(failures).chain(flags(document));
     let mut doubts: Vec<Line> = doubts.map(Line::caution).collect();
     doubts.extend(sentences::faults(document).into_iter().map(Line::caution));
     let warnings = document.warnings.iter().filter(|text| !is_about_turns(text));
     doubts.extend(warnings.map(|text| Line::caution(text.clone())));
     let remedies: Vec<Line> =
-        diagnoses(document).into_iter().take(FEW).map(|diagnosis| Line::plain(diagnosis.sentence)).collect();
+        remedies.into_iter().take(FEW).map(|diagnosis| Line::plain(diagnosis.sentence)).collect();
     let more = if is_audit {
         "isobench audit --details, isobench check HISTORY, or the page"
     } else {

@@ -120,6 +120,11 @@ fn resolve(options: &CompareOptions) -> Outcome<Resolved> {
 /// # Errors
 /// One is missing or has another plan, or no server is named.
 fn meet(options: &CompareOptions, design: &Design) -> Outcome<Option<Machines>> {
+    if options.machines.any() && !design.server_factors.endpoints.is_empty() {
+        return Err(Failure::setup(
+            "--vary: endpoint: machines that measure together (--peers) reach the server directly; leave out one",
+        ));
+    }
     let (no_verdict, standby) = (options.no_verdict, options.standby_server.is_some());
     let (plan, scripts) = (design.document_plan(&[]), design.document_workload());
     let clients = design.plan.clients().iter().copied().min().unwrap_or(1) + design.plan.readers();
@@ -178,6 +183,13 @@ fn lead(options: &CompareOptions, plan: Resolved, machines: Option<&Machines>) -
         if let Some(text) = interrupt::blame(&control, readable)? {
             note(&text);
         }
+    }
+    if design
+        .workloads
+        .iter()
+        .any(|sources| sources.checked().is_some_and(|chosen| chosen.workload().name == "tpcc"))
+    {
+        note("TPC-C's own isolation tests (clause 3.4.2) run by: isobench probe --tests tpcc");
     }
     let judging = judging(options, &design, &targets[0].database)?;
     interrupt::blame(&control, prepare(&design, &mut targets, options.yes, &control))?;
