@@ -1,8 +1,7 @@
 //! Scripts of one folder by their file names alone, where a screen names them often.
 
-use std::path::Path;
-
 use isobench_isolation::Allocation;
+use isobench_report::folder_of;
 use isobench_result::Tried;
 use isobench_robustness::StatementId;
 
@@ -10,22 +9,10 @@ use crate::advice::{Advice, Candidate, Transaction};
 use crate::change_set::ChangeSet;
 use crate::reason::Reason;
 
-/// The folder that all scripts are in, with a slash at its end; `None` if they are in several, or aren't files.
-fn folder(advice: &Advice) -> Option<&str> {
-    let of = |script: &'_ str| script.rfind('/').map(|slash| slash + 1);
-    let first = &advice.transactions.first()?.script;
-    let folder = &first[..of(first)?];
-    let inside = |one: &Transaction| {
-        of(&one.script) == Some(folder.len())
-            && one.script.starts_with(folder)
-            && Path::new(&one.script).extension().is_some()
-    };
-    advice.transactions.iter().all(inside).then_some(folder)
-}
-
 /// The same advice with the names of files in place of paths, and the folder.
 pub(crate) fn shortened(advice: &Advice) -> (Advice, Option<String>) {
-    let Some(folder) = folder(advice).map(str::to_owned) else { return (advice.clone(), None) };
+    let names = advice.transactions.iter().map(|one| one.script.as_str());
+    let Some(folder) = folder_of(names).map(str::to_owned) else { return (advice.clone(), None) };
     let mut short = advice.clone();
     let names = Names(&folder);
     short.transactions.iter_mut().for_each(|one| names.transaction(one));

@@ -12,12 +12,14 @@ pub mod layout;
 mod precision;
 mod seen;
 pub mod sentences;
+mod short;
 mod statements;
 mod witness;
 
 use std::fmt;
 
 pub use precision::paragraphs as precision;
+pub use short::folder_of;
 pub use statements::statements;
 pub use witness::{phrase, witness};
 

@@ -16,6 +16,7 @@ use isobench_result::view::{Emphasis, Entry, Heading, Line, Row, Table};
 use isobench_result::words::{capital, distinct};
 
 use super::layout::{self, Spans, wrap_line};
+use super::short::shortened;
 use super::{Extent, Terminal, experiment, header, histories, precision, seen, sentences, witness};
 
 /// The indentation of everything below the first lines.
@@ -35,8 +36,11 @@ const FEW: usize = 2;
 
 /// The blocks of the report for a terminal, with `width` in place of its own.
 pub fn blocks(document: &Document, width: usize, terminal: Terminal) -> Vec<Vec<Spans>> {
+    let header = header::brief(document, width);
+    let short = shortened(document);
+    let document = short.as_ref().unwrap_or(document);
     let (said, tried) = (brief(document), tried(document));
-    let mut blocks = vec![header::brief(document, width), missed(document, width), answer(&said, width)];
+    let mut blocks = vec![header, missed(document, width), answer(&said, width)];
     if !document.cells.is_empty() {
         blocks.push(indented(table(document, width.saturating_sub(INDENT), terminal.unicode)));
         blocks.push(paragraphs(&results(document), width));
