@@ -317,9 +317,7 @@ fn scanned(_: &Evidence, suspects: &[Suspect]) -> String {
     let it = if suspects.len() > 1 { "one of them" } else { "it" };
     let indexes: Vec<String> = suspects.iter().filter_map(Suspect::indexed).collect();
     let remedy = if small {
-        "With more rows, and an index on what is searched for, they may vanish; the planner passes \
-         over an index of so small a table."
-            .to_owned()
+        "Larger tables with an index on what is searched for may have none.".to_owned()
     } else if indexes.is_empty() {
         "With an index on what is searched for they may vanish.".to_owned()
     } else {
@@ -330,12 +328,33 @@ fn scanned(_: &Evidence, suspects: &[Suspect]) -> String {
         )
     };
     let places = distinct(suspects.iter().flat_map(|suspect| suspect.scanned_by.clone()));
-    let by = if places.is_empty() { String::new() } else { format!(" (by {})", enumerated(&places)) };
+    let by = if places.is_empty() { String::new() } else { format!(" by {}", by_script(places)) };
     format!(
-        "{} scanned as a whole{by}, so a transaction that reads {it} conflicts with all that write to it. \
-         {remedy} If transactions need all its rows, the conflicts are real.",
+        "{} scanned as a whole{by}. {remedy} If transactions need all rows of {it}, the conflicts are real.",
         subject(suspects)
     )
+}
+
+/// Statements with the lines of each script together: "pay.sql:3 and 7".
+fn by_script(mut places: Vec<String>) -> String {
+    places.sort();
+    let mut scripts: Vec<(String, Vec<u32>)> = Vec::new();
+    let mut others = Vec::new();
+    for place in places {
+        match place.rsplit_once(':').map(|(script, line)| (script, line.parse())) {
+            Some((script, Ok(line))) => match scripts.last_mut().filter(|(known, _)| known == script) {
+                Some((_, lines)) => lines.push(line),
+                None => scripts.push((script.to_owned(), vec![line])),
+            },
+            _ => others.push(place),
+        }
+    }
+    let named = scripts.into_iter().map(|(script, mut lines)| {
+        lines.sort_unstable();
+        let lines: Vec<String> = lines.iter().map(u32::to_string).collect();
+        format!("{script}:{}", enumerated(&lines))
+    });
+    enumerated(&named.chain(others).collect::<Vec<String>>())
 }
 
 fn promoted(_: &Evidence, suspects: &[Suspect]) -> String {

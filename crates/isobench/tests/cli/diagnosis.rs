@@ -43,7 +43,7 @@ fn a_small_table_that_is_scanned_is_diagnosed() {
     let trials = || (0..TRIALS).map(|_| compared(&scene, [&few[0], &few[1]]));
     let (text, document) = trials().find(seen).expect("a diagnosis in one of the trials");
     assert!(
-        text.contains("may be false: table account (100 rows) is scanned as a whole (by transfer.sql:"),
+        text.contains("may be false: table account (100 rows) is scanned as a whole by transfer.sql:"),
         "{text}"
     );
     assert!(text.contains("Most of the conflicts at serializable ("), "{text}");
