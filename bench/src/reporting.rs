@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-use isobench_report::{Terminal, to_csv, to_html, to_markdown};
+use isobench_report::{Extent, Terminal, to_csv, to_html, to_markdown};
 use isobench_result::{
     Counter, Document, DocumentError, Journal, Round, Series, ServerSide, WaitRow, summarise,
 };
@@ -65,7 +65,7 @@ pub fn run(plan: ReportPlan) -> Result<Vec<Step>, DocumentError> {
     measured(&mut steps, "summarise", || summarise(&mut document), |()| None);
     let of = |text: &String| Some(text.len());
     measured(&mut steps, "HTML", || to_html(&document), of);
-    let terminal = Terminal { width: 120, legend: false, details: true, unicode: true };
+    let terminal = Terminal { width: 120, extent: Extent::Details, unicode: true };
     measured(&mut steps, "text", || terminal.render(&document).to_string(), of);
     measured(&mut steps, "Markdown", || to_markdown(&document), of);
     measured(&mut steps, "CSV", || to_csv(&document), of);

@@ -13,9 +13,8 @@ use isobench_result::words::{capital, distinct, enumerated};
 use crate::advice::{Advice, Candidate, Measured, Passed, Status, Transaction};
 use crate::change_set::ChangeSet;
 use crate::reason::Reason;
-use crate::text::{
-    Evidence, best, deadlocks_measured, grave, held, in_folder, in_order, incomplete, paragraph, ratio,
-};
+use crate::short::shortened;
+use crate::text::{Evidence, best, deadlocks_measured, grave, held, in_order, incomplete, paragraph, ratio};
 
 /// The indentation below the first line.
 const INDENT: usize = 2;
@@ -48,11 +47,13 @@ pub struct Screen<'a> {
 
 /// The levels, why lower ones don't do, and what goes wrong there.
 pub fn levels(advice: &Advice, screen: Screen<'_>) -> String {
+    let (advice, folder) = &shortened(advice);
     let mut text = String::new();
     let many = counted(advice.transactions.len() as u64, "transaction");
     let on =
         if advice.tables.is_empty() { String::new() } else { format!(" on {}", advice.tables.join(", ")) };
-    paragraph(&mut text, &format!("{many}{on}; {}", screen.server), screen.width);
+    let of = folder.as_ref().map(|folder| format!(" of {folder}")).unwrap_or_default();
+    paragraph(&mut text, &format!("{many}{of}{on}; {}", screen.server), screen.width);
     text.push('\n');
     let mut evidence = Evidence::default();
     if let Some(sentence) = grave(advice, &mut evidence) {
@@ -67,9 +68,13 @@ pub fn levels(advice: &Advice, screen: Screen<'_>) -> String {
     text.push('\n');
     table(&mut text, advice, &mut evidence, screen);
     let reasons = evidence.reasons();
-    let first = reasons.iter().position(|reason| reason.shown.is_some());
-    if let Some(place) = first {
-        shown(&mut text, place + 1, reasons[place], screen.width);
+    // The shortest example is the easiest to follow; the others are details.
+    let examples = reasons.iter().enumerate().filter(|(_, reason)| reason.shown.is_some());
+    let examples = examples.map(|(place, reason)| (place, example(place + 1, reason, screen.width)));
+    let shortest = examples.min_by_key(|(_, example)| example.lines().count());
+    let first = shortest.as_ref().map(|(place, _)| *place);
+    if let Some((_, example)) = shortest {
+        text.push_str(&example);
     }
     let others: Vec<String> = (0..reasons.len())
         .filter(|place| Some(*place) != first)
@@ -84,6 +89,7 @@ pub fn levels(advice: &Advice, screen: Screen<'_>) -> String {
 
 /// The best change: with it the lowest levels do. Empty if there is none.
 pub fn change(advice: &Advice, width: usize) -> String {
+    let (advice, _) = &shortened(advice);
     let mut text = String::new();
     let held = held(advice);
     let Some(best) = best(&held) else { return text };
@@ -115,6 +121,7 @@ pub fn change(advice: &Advice, width: usize) -> String {
 
 /// What the levels and the best change cost. Empty if nothing was measured.
 pub fn prices(advice: &Advice, width: usize) -> String {
+    let (advice, _) = &shortened(advice);
     let mut text = String::new();
     let Some(measured) = &advice.measured else { return text };
     let heading = "What it costs: committed transactions per second, and retried attempts";
@@ -152,6 +159,7 @@ pub fn prices(advice: &Advice, width: usize) -> String {
 
 /// How sure the answer is, what else to look at, and where the rest is.
 pub fn rest(advice: &Advice, width: usize) -> String {
+    let (advice, _) = &shortened(advice);
     let mut text = String::new();
     let mut sure = Vec::new();
     let is = |status: Status| advice.transactions.iter().any(|one| one.status == status);
@@ -205,10 +213,9 @@ fn indented(text: &mut String, sentence: &str, width: usize) {
 
 /// What to do: which scripts to run at which level.
 fn recommended(advice: &Advice) -> Vec<String> {
-    let (_, folder) = in_folder("", advice);
     let at = |wanted: Option<Level>| -> Vec<&str> {
         let those = advice.transactions.iter().filter(|one| one.level == wanted);
-        those.map(|one| &one.script[folder.len()..]).collect()
+        those.map(|one| one.script.as_str()).collect()
     };
     let all = advice.transactions.len();
     let named = |scripts: &[&str]| match scripts.len() {
@@ -243,7 +250,7 @@ fn recommended(advice: &Advice) -> Vec<String> {
         let those = advice.transactions.iter().filter(|one| one.level.is_none());
         let is = |one: &&Transaction| one.status == Status::Unsafe || !one.carries.is_empty();
         let those = those.filter(|one| is(one) == is_wrong);
-        those.map(|one| &one.script[folder.len()..]).collect()
+        those.map(|one| one.script.as_str()).collect()
     };
     let (wrong, unproved) = (none(true), none(false));
     // The sentence on all of them stands before.
@@ -258,8 +265,8 @@ fn recommended(advice: &Advice) -> Vec<String> {
 
 /// The table of transactions. Reasons with evidence are collected, each once.
 fn table<'a>(text: &mut String, advice: &'a Advice, evidence: &mut Evidence<'a>, screen: Screen<'_>) {
-    let (heading, folder) = in_folder("script", advice);
-    let scripts: Vec<&str> = advice.transactions.iter().map(|one| &one.script[folder.len()..]).collect();
+    let heading = "script";
+    let scripts: Vec<&str> = advice.transactions.iter().map(|one| one.script.as_str()).collect();
     let longest =
         scripts.iter().map(|name| name.chars().count()).chain([heading.chars().count()]).max().unwrap_or(0);
     let levels: Vec<String> = advice.transactions.iter().map(Transaction::level_in_words).collect();
@@ -346,10 +353,11 @@ fn wrong(reason: &Reason) -> Option<String> {
 }
 
 /// A wrong outcome with its number.
-fn shown(text: &mut String, number: usize, reason: &Reason, width: usize) {
-    let Some(tried) = &reason.shown else { return };
+fn example(number: usize, reason: &Reason, width: usize) -> String {
+    let mut text = String::new();
+    let Some(tried) = &reason.shown else { return text };
     let found = wrong_outcomes(&[(reason.at_levels(), tried)]);
-    let Some((wrong, levels)) = found.first() else { return };
+    let Some((wrong, levels)) = found.first() else { return text };
     for (place, line) in
         witness(wrong, levels, &tried.masked, width.saturating_sub(INDENT)).iter().enumerate()
     {
@@ -357,6 +365,7 @@ fn shown(text: &mut String, number: usize, reason: &Reason, width: usize) {
         let _ = writeln!(text, "{}{before}{line}", " ".repeat(INDENT));
     }
     text.push('\n');
+    text
 }
 
 /// The statements that a set changes: `visit.sql:4`.
@@ -366,14 +375,13 @@ fn changed_places(set: &ChangeSet) -> String {
 
 /// The levels that are enough with a change, where they are lower.
 fn lowered(advice: &Advice, set: &ChangeSet) -> String {
-    let (_, folder) = in_folder("", advice);
     let mut groups: Vec<(Level, Vec<String>)> = Vec::new();
     for one in &advice.transactions {
         let level = set.allocation.of(&one.script).level;
         if one.level.is_some_and(|now| now <= level) {
             continue;
         }
-        let script = one.script[folder.len()..].to_owned();
+        let script = one.script.clone();
         match groups.iter_mut().find(|(known, _)| *known == level) {
             Some((_, scripts)) => scripts.push(script),
             None => groups.push((level, vec![script])),

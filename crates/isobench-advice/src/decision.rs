@@ -8,7 +8,7 @@ use isobench_program::Templates;
 use isobench_result::Tried;
 use isobench_robustness::{Allocated, Harmful, Objection, Struck, allocate, decide};
 
-use crate::shown::{Executed, Shown, casts};
+use crate::shown::{Executed, Shown, combinations};
 
 /// The most schedules that are executed, so that the answer comes in minutes.
 const MOST_EXECUTED: usize = 24;
@@ -28,7 +28,7 @@ pub struct Execute<'a> {
     /// The scripts' numbers: the one that is split, and those within, in order. First those that theory
     /// names, then all pairs of them: a single statement can't be split, but what it does to another one
     /// before it commits shows the same.
-    pub casts: Vec<Vec<usize>>,
+    pub combinations: Vec<Vec<usize>>,
     /// A level for each program.
     pub levels: &'a [Level],
 }
@@ -207,16 +207,16 @@ impl Question<'_> {
                 }
                 let mut levels = allocated.levels.clone();
                 levels[program] = level;
-                let casts = casts(objection);
-                let meeting: BTreeSet<usize> = casts.iter().flatten().copied().collect();
-                let key = (casts, meeting.iter().map(|program| levels[*program]).collect());
+                let combinations = combinations(objection);
+                let meeting: BTreeSet<usize> = combinations.iter().flatten().copied().collect();
+                let key = (combinations, meeting.iter().map(|program| levels[*program]).collect());
                 let executed = match known.get(&key) {
                     Some(executed) => executed.clone(),
                     None if known.len() >= MOST_EXECUTED => {
                         Executed::Untried(format!("{MOST_EXECUTED} schedules were tried before"))
                     }
                     None => {
-                        let executed = execute(&Execute { casts: key.0.clone(), levels: &levels })?;
+                        let executed = execute(&Execute { combinations: key.0.clone(), levels: &levels })?;
                         known.entry(key).or_insert(executed).clone()
                     }
                 };
@@ -236,8 +236,8 @@ impl Question<'_> {
                 let mut unprotected = Vec::new();
                 for Harmful { program, objection, .. } in &proved.unprotected {
                     let (program, objection) = (*program, objection.clone());
-                    let casts = casts(&objection);
-                    let executed = execute(&Execute { casts, levels: &proved.levels })?;
+                    let combinations = combinations(&objection);
+                    let executed = execute(&Execute { combinations, levels: &proved.levels })?;
                     unprotected.push(Shown { program, levels: proved.levels.clone(), objection, executed });
                 }
                 return Ok(Decision {
@@ -275,7 +275,7 @@ impl Question<'_> {
                 break;
             }
             let Some(objection) = decide(programs, levels, &struck) else { break };
-            let executed = execute(&Execute { casts: casts(&objection), levels })?;
+            let executed = execute(&Execute { combinations: combinations(&objection), levels })?;
             let is_shown = matches!(executed, Executed::Shown(_));
             struck.insert(objection.strike(programs));
             let program = objection.read.role.program;

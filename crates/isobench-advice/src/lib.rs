@@ -24,6 +24,7 @@
 //! | `idioms` | how frameworks ask for a level |
 //! | `file` | what `--write` writes and `--check` reads |
 //! | `brief` | the answer on one screen |
+//! | `short` | scripts of one folder by their file names alone |
 //! | `text` | the answer with all details |
 //! | `html` | the same as a page |
 
@@ -41,6 +42,7 @@ mod patch;
 mod reason;
 mod recorded;
 mod search;
+mod short;
 mod shown;
 mod text;
 mod untried;

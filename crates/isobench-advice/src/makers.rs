@@ -179,7 +179,7 @@ impl<'g> Ground<'g> {
 
     /// The scripts that meet where a level is too low.
     fn meeting(&self) -> BTreeSet<usize> {
-        self.decision.reasons.iter().flat_map(Shown::casts).flatten().collect()
+        self.decision.reasons.iter().flat_map(Shown::combinations).flatten().collect()
     }
 
     /// True if isobench can't analyse a statement of a script.

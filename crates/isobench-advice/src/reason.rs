@@ -102,7 +102,7 @@ pub fn reason(programs: &[Program], shown: &Shown) -> Reason {
         how: one.how.map(How::short),
         at: one.at.map(|at| at.to_string()),
     };
-    let meeting: BTreeSet<usize> = shown.casts().into_iter().flatten().collect();
+    let meeting: BTreeSet<usize> = shown.combinations().into_iter().flatten().collect();
     let of_meeting =
         meeting.into_iter().map(|program| (programs[program].name.as_str(), shown.levels[program]));
     Reason {

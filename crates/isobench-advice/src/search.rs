@@ -34,15 +34,15 @@ pub trait Tries {
     /// An error that ends the search.
     type Error;
 
-    /// Tries combinations of the scripts with these changes at the levels of the set: those of `casts`, as in
-    /// [`crate::Execute::casts`], or all.
+    /// Tries combinations of the scripts with these changes at the levels of the set: those of `combinations`, as in
+    /// [`crate::Execute::combinations`], or all.
     ///
     /// # Errors
     /// The search can't go on.
     fn execute(
         &mut self,
         set: &ChangeSet,
-        casts: Option<&[Vec<usize>]>,
+        combinations: Option<&[Vec<usize>]>,
     ) -> Result<Result<TriedSet, NotChanged>, Self::Error>;
 
     /// The templates of changed scripts; `None` if they can't be read.
@@ -64,7 +64,7 @@ impl Question<'_> {
         let mut sets: VecDeque<Made> = made.into();
         let was_shown = |reason: &&Shown| matches!(reason.executed, Executed::Shown(_));
         let shown: BTreeSet<Vec<usize>> =
-            decision.reasons.iter().filter(was_shown).flat_map(Shown::casts).collect();
+            decision.reasons.iter().filter(was_shown).flat_map(Shown::combinations).collect();
         let shown: Vec<Vec<usize>> = shown.into_iter().collect();
         let mut all: Vec<ChangeSet> = Vec::new();
         while let Some(Made { mut set, otherwise, .. }) = sets.pop_front() {

@@ -37,26 +37,26 @@ impl Shown {
         self.levels[self.program]
     }
 
-    /// Who meets, as in [`crate::Execute::casts`].
-    pub fn casts(&self) -> Vec<Vec<usize>> {
-        casts(&self.objection)
+    /// Who meets, as in [`crate::Execute::combinations`].
+    pub fn combinations(&self) -> Vec<Vec<usize>> {
+        combinations(&self.objection)
     }
 }
 
 /// Who meets.
-pub(crate) fn casts(objection: &Objection) -> Vec<Vec<usize>> {
+pub(crate) fn combinations(objection: &Objection) -> Vec<Vec<usize>> {
     let own = scripts(objection);
     let programs: BTreeSet<usize> = own.iter().copied().collect();
-    let mut casts = vec![own];
+    let mut combinations = vec![own];
     for one in &programs {
         for other in &programs {
             let pair = vec![*one, *other];
-            if !casts.contains(&pair) {
-                casts.push(pair);
+            if !combinations.contains(&pair) {
+                combinations.push(pair);
             }
         }
     }
-    casts
+    combinations
 }
 
 /// The programs of an objection's transactions, the one that is split first.

@@ -192,7 +192,9 @@ impl<'a> CellMeasurer<'a> {
         let ready = work.tables.prepare(&seat.site, builtin, &mut seat.loaded);
         self.control.patience().set_limited(true);
         let settings = &self.design.sessions[cell.session];
-        let prepared = Prepared { site: seat.site.with_settings(settings), room, ready: ready? };
+        let endpoint = self.targets[cell.server].endpoint(cell.endpoint);
+        let site = seat.site.with_settings(settings).with_endpoint(endpoint);
+        let prepared = Prepared { site, room, ready: ready? };
         self.learn_catalog(cell, &prepared);
         Ok(prepared)
     }
@@ -386,7 +388,7 @@ impl<'a> CellMeasurer<'a> {
         } else {
             self.recorded(cell, &prepared, &spec, &mut workload)
         };
-        design.ask_for_levels(cell, &mut workload.mix)?;
+        design.ask_for_levels(cell, prepared.site.connector().place(), &mut workload.mix)?;
         let Prepared { site, ready, .. } = prepared;
         let judging = self.judging.filter(|_| !matches!(recorded, Recorded::Nothing));
         let history = judging.map(|judging| judging.file(&cell.file_name(design, number)));
@@ -507,7 +509,7 @@ impl<'a> CellMeasurer<'a> {
                 recorded_at(&site, &mut workload, &spec, design.plan.observe(), Some(known))?
             }
         };
-        design.ask_for_levels(&cell, &mut workload.mix)?;
+        design.ask_for_levels(&cell, site.connector().place(), &mut workload.mix)?;
         let job = self.job(&site, spec, workload);
         let readers = (design.plan.readers() as usize, design.plan.waits_for_lsn());
         let levels = (Some(cell.level), design.mixed(&cell), readers);

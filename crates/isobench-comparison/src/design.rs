@@ -25,7 +25,9 @@ use isobench_isolation::{Allocation, EffectiveLevel, Level};
 use isobench_limits::LIMITS;
 use isobench_plan::{Background, Plan, Requirement, Selector, Setting};
 use isobench_result as report;
-use isobench_result::factor::{self, BACKGROUND, FAULT, SERVER_BIN, SERVER_VERSION, SETTING, STANDBY};
+use isobench_result::factor::{
+    self, BACKGROUND, ENDPOINT, FAULT, SERVER_BIN, SERVER_VERSION, SETTING, STANDBY,
+};
 use isobench_runner::{
     Backoff, OnError, OnLost, Pacing, Protocol, Restart, RetryPolicy, RunSpec, StopCondition,
 };
@@ -75,6 +77,8 @@ pub struct Design {
     pub sessions: Vec<SessionPlan>,
     /// What is altered on a named server while such sessions work, by their index.
     pub altered: Vec<Assignment>,
+    /// An endpoint shares sessions out, so that all transactions ask for their level and their schema.
+    pub shares_sessions: bool,
     /// What happens to the server, as a factor; at least one collection, which may be empty.
     pub faults: Vec<FaultPlan>,
     /// The delays after which clients without a session try to get one; `None`: they end.
@@ -124,6 +128,9 @@ pub struct CellPlan {
     pub server: usize,
     /// The settings of its sessions, an index into [`Design::sessions`].
     pub session: usize,
+    /// The way by which its clients reach the server, an index into [`ServerFactors::endpoints`]; 0 if there
+    /// are none.
+    pub endpoint: usize,
     /// What happens to the server, an index into [`Design::faults`].
     pub faults: usize,
     /// What another session does at the same time.
@@ -202,15 +209,22 @@ impl Design {
         self.mixed(cell).cloned().unwrap_or(Allocation::uniform(cell.level))
     }
 
-    /// Lets the transactions of scripts ask for their levels, if those of any cell do.
+    /// Lets the transactions of scripts ask for their levels, if those of any cell do; and for the schema of
+    /// their tables, if their sessions can't have it.
     ///
     /// # Errors
     /// A script's transactions can't.
-    pub fn ask_for_levels(&self, cell: &CellPlan, mix: &mut Mix) -> Outcome {
-        if self.plan.allocations().is_empty() {
+    pub fn ask_for_levels(&self, cell: &CellPlan, schema: Option<&str>, mix: &mut Mix) -> Outcome {
+        if self.plan.allocations().is_empty() && !self.shares_sessions {
             return Ok(());
         }
-        modes::ask(mix, &self.allocation(cell), self.protocol)
+        let schema = schema.filter(|_| self.shares_sessions);
+        modes::ask(mix, &self.allocation(cell), schema, self.protocol)
+    }
+
+    /// True if clients send statements by the simple protocol.
+    pub fn sends_simple(&self) -> bool {
+        self.protocol == Protocol::Simple
     }
 
     /// What distinguishes the cells of the plan, and this one. A search has cells of its own.
@@ -260,6 +274,8 @@ impl Design {
         let settings = settings.iter().chain(of_sessions);
         let settings = settings.chain(&self.altered[cell.session]);
         varied.extend(settings.map(|(name, value)| (format!("{SETTING}{name}"), value.clone())));
+        let endpoint = self.server_factors.endpoints.get(cell.endpoint);
+        varied.extend(endpoint.map(|endpoint| (ENDPOINT.to_owned(), endpoint.clone())));
         varied.extend(standby.map(|mode| (STANDBY.to_owned(), mode.to_string())));
         if self.plan.background() != [Background::None] {
             varied.insert(BACKGROUND.to_owned(), cell.background.to_string());
@@ -335,12 +351,15 @@ impl Design {
             work: 0,
             server: 0,
             session: 0,
+            endpoint: 0,
             faults: 0,
             background: Background::None,
         };
         // The last factor varies fastest.
         let cells = times(vec![first], 0..self.servers.len(), |cell, server| cell.server = server);
         let cells = times(cells, 0..self.sessions.len(), |cell, session| cell.session = session);
+        let ways = 0..self.server_factors.endpoints.len().max(1);
+        let cells = times(cells, ways, |cell, endpoint| cell.endpoint = endpoint);
         let cells = times(cells, 0..self.faults.len(), |cell, faults| cell.faults = faults);
         let cells = times(cells, self.plan.background(), |cell, work| cell.background = *work);
         let cells = times(cells, self.plan.clients(), |cell, clients| cell.clients = *clients as usize);

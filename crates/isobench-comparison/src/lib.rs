@@ -21,6 +21,7 @@
 //! | `observed` | how transactions are observed: by the rows that statements show, or by annotations |
 //! | `cell` | a cell of a comparison in one round |
 //! | `block` | cells that are measured together, in turns or one in one piece |
+//! | `endpoint` | further ways on which clients reach the server, such as a pooler |
 //! | `remedy` | what to do about an error of a script |
 //! | `comparison` | rounds of shuffled cells, and the search for the highest rates |
 //! | `interleavings` | scripts tried against each other, on tables of their own |
@@ -41,6 +42,7 @@ mod conditions;
 pub mod confined;
 mod crew;
 mod design;
+mod endpoint;
 mod environment;
 mod evidence;
 mod failure;
@@ -82,6 +84,7 @@ pub use design::{
     Candidate, CellPlan, Design, ServerPlan, Work, cell_entry, count, event_loop, milliseconds,
     no_serializable, pacing, protocol, refusal, seconds,
 };
+pub use endpoint::require_transactions;
 pub use environment::{client, first_attempt, now};
 pub use failure::{Failure, Outcome};
 pub use judgement::Judging;

@@ -15,9 +15,7 @@ use isobench_isolation::check::Ways;
 use isobench_isolation::{Allocation, EffectiveLevel, Level};
 use isobench_observer::{Observer, Part};
 use isobench_plan::{self as plan, Fault, Observe};
-use isobench_result::{
-    BackgroundWork, FaultRound, MachineRound, RecordedHistory, Round, ScriptLevel, StandbyLag,
-};
+use isobench_result::{BackgroundWork, FaultRound, RecordedHistory, Round, ScriptLevel, StandbyLag};
 use isobench_runner::{
     ClientEvent, Control, Job, LogError, LogSettings, LoggedRun, Nanos, RunOutcome, StopCondition, Watch,
 };
@@ -38,7 +36,7 @@ use crate::messages::Messages;
 use crate::modes;
 use crate::observed::{Recorded, SecondSource};
 use crate::onlooker::{Onlooker, SoFar};
-use crate::round::{cpu_seconds, itemised, round};
+use crate::round::{cpu_seconds, itemised, note_machines, round};
 use crate::server_side::{OwnWork, server_side};
 use crate::sessions::{self, Places};
 use crate::settlement::{Attested, fault_round};
@@ -248,6 +246,7 @@ impl Measurement<'_> {
         onlooker: &mut Onlooker<'_>,
     ) -> Outcome<Started<'m>> {
         let elsewhere = self.others.as_ref().map(|others| self.prepare(others, job)).transpose()?;
+        self.reports(job)?;
         self.observe(Observer::before_sessions);
         let places = self.places(job.spec().clients)?;
         places.catch_up()?;
@@ -410,6 +409,13 @@ impl Measurement<'_> {
         let transactions = connection.transactions();
         connection.close();
         Ok((levels?, transactions))
+    }
+
+    /// Lets the sessions of a pooler report to the server's statistics what they did. Returns the number of
+    /// transactions that took; `None` without a pooler.
+    fn reports(&self, job: &Job) -> Outcome<Option<u64>> {
+        let endpoint = self.site.endpoint().filter(|_| self.observer.is_some());
+        endpoint.map(|endpoint| endpoint.report(job.spec().clients)).transpose()
     }
 
     fn before(&self) -> Option<InvariantCheck> {
@@ -585,9 +591,11 @@ impl Started<'_> {
         let together =
             measurement.history.is_none() && job.recorded().is_some_and(|recording| !recording.shows_rows());
         let recording = (job.recorded(), together);
+        let way = measurement.site.clients();
         let Gone { levels: left, transactions, machines, kept } =
-            crew.leave(connector.options(), database.product, recording, messages)?;
+            crew.leave(way.options(), database.product, recording, messages)?;
         own.admin(0, transactions);
+        own.behind_pooler(job.spec().clients, measurement.reports(job)?);
         let faults = measurement.faults.as_ref().map(|faults| {
             let settlement = faults.attested.settle(&run, &self.struck);
             fault_round(&run, &self.struck, settlement)
@@ -627,7 +635,7 @@ impl Started<'_> {
         let alone = measurement.site.is_embedded() && run.turns == 0;
         let product = database.product;
         let effective = match measurement.mixed {
-            None => evidence::weigh(&effective, &left, product, alone, &mut round),
+            None => evidence::weigh(&effective, measurement.site.unshared(&left), product, alone, &mut round),
             Some(allocation) => {
                 for (script, record) in round.scripts.iter_mut().zip(&run.scripts) {
                     script.levels_named.clone_from(&record.levels);
@@ -675,19 +683,6 @@ fn alongside<T, O: Send>(other: impl FnOnce(&Receiver<()>) -> O + Send, work: im
         drop(running);
         (done, thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     })
-}
-
-/// Adds the rows of several machines to a round of all their clients.
-fn note_machines(round: &mut Round, machines: Vec<MachineRound>) {
-    if machines.is_empty() {
-        return;
-    }
-    round.client_cpu_s = Some(machines.iter().map(|machine| machine.cpu_s).sum());
-    if let Some(client) = &mut round.client {
-        client.share_of_cores =
-            machines.iter().map(|machine| machine.load.share_of_cores).fold(0.0, f64::max);
-    }
-    round.machines = machines;
 }
 
 /// Returns the reason why a level is refused.

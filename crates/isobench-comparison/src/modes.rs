@@ -19,17 +19,20 @@ use crate::evidence;
 use crate::failure::{Failure, Outcome};
 use crate::sessions::agree;
 
-/// Changes scripts so that each of their transactions asks for the modes of its script.
+/// Changes scripts so that each of their transactions asks for the modes of its script, and works in this
+/// schema, if one is given.
 ///
 /// # Errors
 /// A script's transactions can't; the message has the line, and what to do.
-pub fn ask(mix: &mut Mix, allocation: &Allocation, protocol: Protocol) -> Outcome {
+pub fn ask(mix: &mut Mix, allocation: &Allocation, schema: Option<&str>, protocol: Protocol) -> Outcome {
+    let path = |name: &str| format!("SET LOCAL search_path = \"{}\"", name.replace('"', "\"\""));
+    let path = schema.map(path);
+    let option = if path.is_some() { "--vary: endpoint" } else { "--allocation" };
     for script in mix.scripts_mut() {
         let modes = allocation.of(&script.name).sql();
-        let changed = script.in_modes(&modes, protocol == Protocol::Simple);
-        *script = changed.map_err(|error| {
-            Failure::setup(format!("--allocation: {}:{}: {error}", script.name, error.line))
-        })?;
+        let changed = script.in_modes(&modes, path.as_deref(), protocol == Protocol::Simple);
+        *script = changed
+            .map_err(|error| Failure::setup(format!("{option}: {}:{}: {error}", script.name, error.line)))?;
     }
     Ok(())
 }
@@ -53,7 +56,7 @@ pub fn read_back(
     let mut known: BTreeMap<Mode, EffectiveLevel> = BTreeMap::new();
     for mode in of_scripts(mix, allocation) {
         if let Entry::Vacant(entry) = known.entry(mode) {
-            entry.insert(asked(connection, product, mode)?);
+            entry.insert(asked(connection, product, mode).map_err(Failure::setup)?);
         }
     }
     Ok(levels(mix, allocation, |mode| known.get(&mode).cloned().unwrap_or(EffectiveLevel::Unknown)))
@@ -73,14 +76,21 @@ pub fn levels(
     mix.scripts().iter().map(level).collect()
 }
 
-fn asked(connection: &mut Connection, product: &Product, mode: Mode) -> Outcome<EffectiveLevel> {
+/// What the server says of a transaction that asks for these modes.
+///
+/// # Errors
+/// The server is gone, or refuses them.
+pub(crate) fn asked(
+    connection: &mut Connection,
+    product: &Product,
+    mode: Mode,
+) -> Result<EffectiveLevel, isobench_pgwire::Error> {
     let (modes, question) = (mode.sql(), product.level_question());
     let ways = [format!("BEGIN {modes}; {question}; COMMIT"), format!("SET TRANSACTION {modes}; {question}")];
-    let answers: Vec<EffectiveLevel> = ways
-        .iter()
-        .map(|way| Ok(EffectiveLevel::from_setting(&connection.value(way)?.unwrap_or_default())))
-        .collect::<Result<_, isobench_pgwire::Error>>()
-        .map_err(Failure::setup)?;
+    let answer = |way: &String| -> Result<EffectiveLevel, isobench_pgwire::Error> {
+        Ok(EffectiveLevel::from_setting(&connection.value(way)?.unwrap_or_default()))
+    };
+    let answers: Vec<EffectiveLevel> = ways.iter().map(answer).collect::<Result<_, _>>()?;
     Ok(agree(&answers))
 }
 

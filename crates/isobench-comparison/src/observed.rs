@@ -99,6 +99,8 @@ pub struct SeenWorkload {
     pub forms: Vec<Forms>,
     /// The statements that could be, and are sent as written.
     pub as_written: AsWritten,
+    /// The tables that each of `statements` scans as a whole.
+    scans: Vec<Vec<String>>,
     /// The number of tables of which rows are shown. Others follow them in the description if
     /// transactions are asked for their snapshots.
     shown: usize,
@@ -210,8 +212,10 @@ pub fn recorded(
         may_read,
         ..ObservedDescription::default()
     };
+    let scans = |seen: &SeenStatement| seen_by.as_written.scans(seen_by.site, &seen.text);
     Recorded::Rows(Box::new(SeenWorkload {
         description,
+        scans: observed.statements.iter().map(scans).collect(),
         statements: observed.statements,
         proved,
         flows,
@@ -388,7 +392,11 @@ impl SeenWorkload {
 
     /// What is seen of each statement, for the result.
     pub fn report(&self) -> Vec<report::ObservedStatement> {
-        statements(&self.statements, &self.flows)
+        let mut statements = statements(&self.statements, &self.flows);
+        for (statement, scans) in statements.iter_mut().zip(&self.scans) {
+            statement.scans.clone_from(scans);
+        }
+        statements
     }
 
     /// The values that are carried from one transaction to another, for the result.
@@ -524,6 +532,7 @@ pub fn statement(seen: &SeenStatement) -> report::ObservedStatement {
         wholly_if: seen.wholly_if().map(str::to_owned),
         matters: None,
         matters_if_unsearched: None,
+        scans: Vec::new(),
     }
 }
 

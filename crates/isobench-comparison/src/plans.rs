@@ -13,45 +13,61 @@ use isobench_script::{CommandKind, Piece, Script, Slot, Sql, Symbols, Variables}
 use crate::failure::{Failure, Outcome};
 use crate::site::Site;
 
-/// The reasons to send statements as written, by their texts as they are where cells don't take
-/// turns.
+/// The reasons to send statements as written, and what their plans scan, by their texts as they are where
+/// cells don't take turns.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct AsWritten(BTreeMap<String, Dark>);
+pub struct AsWritten {
+    reasons: BTreeMap<String, Dark>,
+    scans: BTreeMap<String, Vec<String>>,
+}
 
 impl AsWritten {
     /// No statement.
     pub const fn none() -> AsWritten {
-        AsWritten(BTreeMap::new())
+        AsWritten { reasons: BTreeMap::new(), scans: BTreeMap::new() }
     }
 
     /// The reason for a statement's text in this place.
     pub fn reason(&self, site: &Site, text: &str) -> Option<Dark> {
-        self.0.get(site.as_alone(text).as_ref()).cloned()
+        self.reasons.get(site.as_alone(text).as_ref()).cloned()
     }
 
     /// Adds a reason; the first one counts. Returns false if there was one.
     pub fn add(&mut self, site: &Site, text: &str, reason: Dark) -> bool {
         let text = site.as_alone(text).into_owned();
-        if self.0.contains_key(&text) {
+        if self.reasons.contains_key(&text) {
             return false;
         }
-        self.0.insert(text, reason);
+        self.reasons.insert(text, reason);
         true
+    }
+
+    /// The tables that a statement's plan scans as a whole.
+    pub fn scans(&self, site: &Site, text: &str) -> Vec<String> {
+        self.scans.get(site.as_alone(text).as_ref()).cloned().unwrap_or_default()
+    }
+
+    /// Adds what a statement's plan scans as a whole.
+    fn add_scans(&mut self, site: &Site, text: &str, scans: &[String]) {
+        if !scans.is_empty() {
+            self.scans.entry(site.as_alone(text).into_owned()).or_insert_with(|| scans.to_vec());
+        }
     }
 
     /// Statements of which another machine has the reasons.
     pub fn of_another(texts: &[String]) -> AsWritten {
-        AsWritten(texts.iter().map(|text| (text.clone(), Dark::Unexplained)).collect())
+        let reasons = texts.iter().map(|text| (text.clone(), Dark::Unexplained)).collect();
+        AsWritten { reasons, scans: BTreeMap::new() }
     }
 
     /// The texts.
     pub fn texts(&self) -> Vec<String> {
-        self.0.keys().cloned().collect()
+        self.reasons.keys().cloned().collect()
     }
 
     /// The first statement with its reason, as a sentence; `None` if there is none.
     pub fn first(&self) -> Option<String> {
-        self.0.iter().next().map(|(text, reason)| format!("{text}: {reason}"))
+        self.reasons.iter().next().map(|(text, reason)| format!("{text}: {reason}"))
     }
 }
 
@@ -116,6 +132,7 @@ pub fn compare_plans(
                 if let Some(reason) = plans.compare(own, &value).map_err(Failure::setup)? {
                     as_written.add(site, &own.text, reason);
                 }
+                as_written.add_scans(site, &own.text, plans.scans());
             }
         }
         plans.end().map_err(Failure::setup)?;

@@ -2,7 +2,7 @@
 //!
 //! Not here: advice on errors of any statement, by their code (`sessions.rs`).
 
-use isobench_pgwire::SqlState;
+use isobench_pgwire::{ServerError, SqlState};
 use isobench_runner::{AbortCause, CommandPlace, Job, Protocol};
 use isobench_script::CommandKind;
 
@@ -11,6 +11,17 @@ use crate::sessions::advice;
 /// Codes of errors when the parameters of a statement aren't those that it was prepared with: a
 /// different number, or one without a type.
 const PARAMETERS: [SqlState; 2] = [SqlState(*b"08P01"), SqlState(*b"42P18")];
+
+/// Advice if the server has no room for another predicate lock.
+const PREDICATE_LOCKS: &str = "\n  the server ran out of predicate locks, which all serializable transactions share; \
+    raise max_pred_locks_per_transaction, which takes a restart (embedded server: --server-setting \
+    max_pred_locks_per_transaction=128), or run fewer of them at a time";
+
+/// True if the server had no room for another predicate lock. Its hint names the setting in every language.
+fn lacks_predicate_locks(error: &ServerError) -> bool {
+    let names = |hint: &String| hint.contains("max_pred_locks_per_transaction");
+    error.code == SqlState::OUT_OF_MEMORY && error.hint.as_ref().is_some_and(names)
+}
 
 /// Returns lines of advice on what ended a client at this place, or nothing.
 pub fn remedy(cause: &AbortCause, job: &Job, place: CommandPlace) -> String {
@@ -25,6 +36,7 @@ pub fn remedy(cause: &AbortCause, job: &Job, place: CommandPlace) -> String {
              write 'text' || :variable"
                 .to_owned()
         }
+        AbortCause::Server(failed) if lacks_predicate_locks(&failed.error) => PREDICATE_LOCKS.to_owned(),
         AbortCause::Server(failed) => advice(Some(failed.error.code)),
         AbortCause::Lost(_, last) => advice(last.as_ref().map(|error| error.code)),
         _ => String::new(),

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use isobench_result::{
-    BranchRound, ClientLoad, Conflict, Latency, Round, ScriptRound, Series, UsedEventLoop,
+    BranchRound, ClientLoad, Conflict, Latency, MachineRound, Round, ScriptRound, Series, UsedEventLoop,
 };
 use isobench_runner::{ConflictCount, Job, RunOutcome, ScriptRecord};
 use isobench_script::Weighted;
@@ -143,4 +143,17 @@ fn item(job: &Job, site: &Site, conflict: &ConflictCount) -> Conflict {
         object: conflict.object.as_ref().map(ToString::to_string),
         count: conflict.count,
     }
+}
+
+/// Adds the rows of several machines to a round of all their clients.
+pub fn note_machines(round: &mut Round, machines: Vec<MachineRound>) {
+    if machines.is_empty() {
+        return;
+    }
+    round.client_cpu_s = Some(machines.iter().map(|machine| machine.cpu_s).sum());
+    if let Some(client) = &mut round.client {
+        client.share_of_cores =
+            machines.iter().map(|machine| machine.load.share_of_cores).fold(0.0, f64::max);
+    }
+    round.machines = machines;
 }

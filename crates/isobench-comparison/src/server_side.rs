@@ -30,6 +30,10 @@ pub fn waits_now(observer: &Observer) -> Vec<(String, u32)> {
     waits
 }
 
+/// The most transactions that a pooler runs for each session: its start, a check and a reset, each at both
+/// ends.
+const POOLERS: u64 = 6;
+
 /// Isobench's own work on the server between the observer's first and last reading of a round.
 pub struct OwnWork {
     counts: OwnCounts,
@@ -89,6 +93,16 @@ impl OwnWork {
     pub fn admin(&mut self, sessions: u64, transactions: u64) {
         self.counts.sessions += sessions;
         self.counts.other_committed += transactions;
+    }
+
+    /// The clients' sessions are a pooler's, in which it may run transactions of its own: as each starts, is
+    /// checked and is reset. `reports` transactions of ours made them report; `None`: there is no pooler.
+    pub fn behind_pooler(&mut self, clients: usize, reports: Option<u64>) {
+        let Some(reports) = reports else { return };
+        let clients = clients as u64;
+        self.counts.sessions = self.counts.sessions.saturating_sub(clients);
+        self.counts.other_committed += reports;
+        self.counts.between = POOLERS * (clients + reports + 1);
     }
 
     /// Adds the work of the clients.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use isobench_database::{Connector, Database, Error, Product, Relations};
+use isobench_isolation::history::Mode;
 use isobench_isolation::{EffectiveLevel, Level};
 use isobench_limits::LIMITS;
 use isobench_pgwire::{Connection, SqlState};
@@ -11,6 +12,7 @@ use isobench_plan::RetriedState;
 use isobench_runner::{ErrorClass, Fleet, Job, NoThreads, OpenError, RunSpec, RunWorkload};
 
 use crate::failure::{Failure, Outcome};
+use crate::modes::asked;
 use crate::site::Site;
 
 /// Returns a job that classifies errors as the server's product defines them, and knows the names
@@ -68,6 +70,8 @@ fn relations(database: &Database, connector: &Connector) -> Relations {
 #[derive(Debug, Clone)]
 pub struct Places {
     server: Connector,
+    /// Sessions keep nothing between transactions, so that no level is set in them.
+    shared: bool,
     /// The first client on the standby, and the way there.
     standby: Option<(usize, Connector)>,
 }
@@ -78,12 +82,12 @@ impl Places {
     /// # Errors
     /// There is no standby.
     pub fn new(site: &Site, clients: usize, readers: usize) -> Outcome<Places> {
-        let server = site.connector().clone();
+        let (server, shared) = (site.clients(), site.shares_sessions());
         if readers == 0 {
-            return Ok(Places { server, standby: None });
+            return Ok(Places { server, shared, standby: None });
         }
         let standby = site.standby().ok_or_else(|| Failure::setup("--readers: there is no standby"))?;
-        Ok(Places { server, standby: Some((clients.saturating_sub(readers), standby.clone())) })
+        Ok(Places { server, shared, standby: Some((clients.saturating_sub(readers), standby.clone())) })
     }
 
     /// The way to a client's place.
@@ -132,6 +136,7 @@ impl Places {
 /// have one for each transaction.
 pub fn reconnecting(job: Job, places: &Places, database: &Database, level: Option<Level>) -> Job {
     let (places, product) = (places.clone(), database.product);
+    let level = level.filter(|_| !places.shared);
     let connect = move |client, limit| {
         let mut connection = places.of(client).within(limit).open()?;
         if let Some(level) = level {
@@ -164,6 +169,7 @@ pub fn open(job: &Job, places: &Places, database: &Database, level: Option<Level
     let connect = |client| {
         let mut connection = places.of(client).open()?;
         let effective = match level {
+            Some(level) if places.shared => Some(asked(&mut connection, product, Mode::of(level))?),
             Some(level) => {
                 product.apply_level(&mut connection, level)?;
                 Some(product.read_effective(&mut connection)?)

@@ -8,6 +8,7 @@ use isobench_database::{Connector, Database, RelationSize, SessionSetting, check
 use isobench_pgwire::Connection;
 use isobench_result as report;
 
+use crate::endpoint::Endpoint;
 use crate::failure::{Failure, Outcome};
 
 /// A place on a server: the connection's own, a schema of the user's, or a room of isobench's.
@@ -23,13 +24,15 @@ pub struct Site {
     standby: Option<Connector>,
     /// Leads to sessions with more rights than those of the scripts, if theirs are confined.
     controller: Option<Connector>,
+    /// The way by which clients come, if that isn't the connector's.
+    endpoint: Option<Endpoint>,
 }
 
 impl Site {
     /// A place where sessions of this connector work. `embedded` is true on a server that no other
     /// program uses.
     pub(crate) fn new(database: Database, connector: Connector, embedded: bool) -> Site {
-        Site { database, connector, embedded, room: None, standby: None, controller: None }
+        Site { database, connector, embedded, room: None, standby: None, controller: None, endpoint: None }
     }
 
     /// The same place with a standby, where it can be read.
@@ -50,7 +53,8 @@ impl Site {
         let room = named.map(|named| (schema, named));
         // Those who read on a standby have no rooms.
         let controller = self.controller.clone();
-        Site { database, connector, embedded: self.embedded, room, standby: None, controller }
+        let embedded = self.embedded;
+        Site { database, connector, embedded, room, standby: None, controller, endpoint: None }
     }
 
     /// The same place with these settings in every session.
@@ -60,6 +64,32 @@ impl Site {
             standby: self.standby.as_ref().map(|standby| standby.with_settings(settings)),
             ..self.clone()
         }
+    }
+
+    /// The same place, to which clients come by an endpoint.
+    pub(crate) fn with_endpoint(self, endpoint: Option<Endpoint>) -> Site {
+        Site { endpoint, ..self }
+    }
+
+    /// The way by which clients come, if it isn't the direct one.
+    pub(crate) fn endpoint(&self) -> Option<&Endpoint> {
+        self.endpoint.as_ref()
+    }
+
+    /// A connector for the clients' sessions.
+    pub(crate) fn clients(&self) -> Connector {
+        let direct = || self.connector.clone();
+        self.endpoint.as_ref().map_or_else(direct, |endpoint| endpoint.clients(&self.connector))
+    }
+
+    /// What clients' sessions said outside of their transactions; nothing if that were other clients'.
+    pub(crate) fn unshared<'s, T>(&self, said: &'s [T]) -> &'s [T] {
+        if self.shares_sessions() { &[] } else { said }
+    }
+
+    /// True if no session of the clients keeps anything between transactions.
+    pub(crate) fn shares_sessions(&self) -> bool {
+        self.endpoint.as_ref().is_some_and(|endpoint| endpoint.shares_sessions)
     }
 
     /// Returns a text of the scripts as it is where cells don't take turns, so that texts of all

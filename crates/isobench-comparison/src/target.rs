@@ -22,6 +22,7 @@ use isobench_suggest::did_you_mean;
 
 use crate::confined::{self, CONFINED};
 use crate::design::KnownSettings;
+use crate::endpoint::{DIRECT, Endpoint};
 use crate::failure::{Failure, Outcome};
 use crate::fault::Victim;
 use crate::site::Site;
@@ -46,6 +47,8 @@ pub struct Target {
     altered: RefCell<AlteredSettings>,
     /// Leads to the standby of a named server on which clients are to read.
     reads_from: Option<ConnectOptions>,
+    /// The ways by which clients reach a named server, in the order of the plan; `None`: directly.
+    endpoints: Vec<Option<Endpoint>>,
     /// Number of rooms on the embedded server.
     rooms: Cell<u32>,
     /// True for a hot standby, which is read-only.
@@ -178,6 +181,7 @@ impl Target {
             host,
             schema: None,
             reads_from: None,
+            endpoints: Vec::new(),
             rooms: Cell::new(0),
             standby,
             database,
@@ -231,6 +235,25 @@ impl Target {
         there.close();
         self.reads_from = Some(standby);
         Ok(())
+    }
+
+    /// Lets clients reach the named server by these ways. Returns true if one of them shares sessions out.
+    ///
+    /// # Errors
+    /// One of them leads elsewhere, or to a pooler behind which levels can't be right.
+    pub fn reach_by(&mut self, endpoints: &[String]) -> Outcome<bool> {
+        let direct = Connector::direct(self.options.clone());
+        let find = |text: &String| {
+            let further = (text != DIRECT).then(|| Endpoint::find(text, &direct, self.database.product));
+            further.transpose()
+        };
+        self.endpoints = endpoints.iter().map(find).collect::<Outcome<_>>()?;
+        Ok(self.endpoints.iter().flatten().any(|endpoint| endpoint.shares_sessions))
+    }
+
+    /// The way by which clients come, by its number in the plan; `None`: directly.
+    pub(crate) fn endpoint(&self, number: usize) -> Option<Endpoint> {
+        self.endpoints.get(number).cloned().flatten()
     }
 
     /// Returns a description of its address.

@@ -80,7 +80,7 @@ impl CellMeasurer<'_> {
         };
         let mut tried = work.tried(self.design.seed(), &site.database)?;
         for workload in &mut tried {
-            self.design.ask_for_levels(cell, &mut workload.mix)?;
+            self.design.ask_for_levels(cell, site.connector().place(), &mut workload.mix)?;
         }
         let scripts = tried.iter().flat_map(|workload| workload.mix.scripts());
         if let Some(problem) = missing(site, &work.tables, scripts.map(|weighted| &weighted.script))? {

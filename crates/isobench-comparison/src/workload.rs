@@ -597,13 +597,12 @@ impl Sources {
     pub fn own_statements(&self) -> impl Iterator<Item = (String, &Sql)> {
         let own = |source: &Source| self.checked.is_none() && source.writes.is_none();
         let scripts = self.mix.scripts().iter().zip(&self.scripts).filter(move |(_, source)| own(source));
-        scripts.flat_map(|(weighted, _)| {
-            let place = |line| format!("{}:{line}", weighted.script.name);
-            weighted.script.commands.iter().filter_map(move |command| match &command.kind {
-                CommandKind::Sql(sql) => Some((place(command.line), sql)),
-                _ => None,
-            })
-        })
+        scripts.flat_map(|(weighted, _)| placed(weighted))
+    }
+
+    /// Returns the SQL commands of all scripts, likewise.
+    pub fn statements(&self) -> impl Iterator<Item = (String, &Sql)> {
+        self.mix.scripts().iter().flat_map(placed)
     }
 
     /// Returns whether a script is the user's own.
@@ -615,4 +614,13 @@ impl Sources {
     pub fn has_builtin(&self) -> bool {
         self.scripts.iter().any(|source| source.writes.is_some())
     }
+}
+
+/// The SQL commands of a script, each with the script's name and the line.
+fn placed(weighted: &Weighted) -> impl Iterator<Item = (String, &Sql)> {
+    let place = |line| format!("{}:{line}", weighted.script.name);
+    weighted.script.commands.iter().filter_map(move |command| match &command.kind {
+        CommandKind::Sql(sql) => Some((place(command.line), sql)),
+        _ => None,
+    })
 }

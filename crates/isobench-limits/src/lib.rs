@@ -63,6 +63,8 @@ limits! {
         call: seconds(120);
         /// The second session, which a pool with a single session of the server never opens.
         second_session: seconds(10);
+        /// One more session of a pool, which a smaller pool doesn't have.
+        pooled_session: seconds(1);
         /// The server's reading of its configuration.
         reload: seconds(10);
         /// The first record of the write-ahead log, which waits for transactions in progress.

@@ -47,6 +47,8 @@ pub struct Plans<'p, 'q> {
     query: &'p mut Query<'q>,
     /// `work_mem`, bytes.
     memory: f64,
+    /// The tables that the statement compared last scans as a whole, as written; `None` until it had a plan.
+    scans: Option<Vec<String>>,
 }
 
 impl<'p, 'q> Plans<'p, 'q> {
@@ -56,7 +58,7 @@ impl<'p, 'q> Plans<'p, 'q> {
     /// The server's.
     pub fn start(query: &'p mut Query<'q>) -> Result<Plans<'p, 'q>, String> {
         query("BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY")?;
-        Ok(Plans { query, memory: 0.0 })
+        Ok(Plans { query, memory: 0.0, scans: None })
     }
 
     /// Sets what a script sets before its statements. A command that fails, or is more than one, has no
@@ -80,6 +82,7 @@ impl<'p, 'q> Plans<'p, 'q> {
         value: &dyn Fn(Slot) -> Option<String>,
     ) -> Result<Option<Dark>, String> {
         self.memory = self.work_mem()?;
+        self.scans = None;
         let variables = forms.variables();
         let mut results = Vec::new();
         // A value that holds more than one statement would be executed.
@@ -123,6 +126,12 @@ impl<'p, 'q> Plans<'p, 'q> {
         Ok((!compared).then_some(Dark::Unexplained))
     }
 
+    /// The tables that the statement compared last scans as a whole, by the first of its plans: that for the
+    /// values of variables, if they are known.
+    pub fn scans(&self) -> &[String] {
+        self.scans.as_deref().unwrap_or_default()
+    }
+
     /// Rolls back.
     ///
     /// # Errors
@@ -161,12 +170,15 @@ impl<'p, 'q> Plans<'p, 'q> {
     }
 
     fn judge(
-        &self,
+        &mut self,
         written: Result<Value, String>,
         sent: Result<Value, String>,
     ) -> Result<Option<String>, Problem> {
         match (written, sent) {
-            (Ok(written), Ok(sent)) => Ok(between(&written, &sent, self.memory)),
+            (Ok(written), Ok(sent)) => {
+                self.scans.get_or_insert_with(|| scanned(&written));
+                Ok(between(&written, &sent, self.memory))
+            }
             (Ok(_), Err(why)) => Err(Problem::Sent(why)),
             (Err(_), _) => Err(Problem::Both),
         }
@@ -204,6 +216,23 @@ fn between(written: &Value, sent: &Value, memory: f64) -> Option<String> {
         let found = difference(written, sent, memory)?;
         Some(other_scan(written, sent).unwrap_or(found))
     })
+}
+
+/// The tables that plans scan sequentially, each once.
+fn scanned(plans: &Value) -> Vec<String> {
+    fn walk(plan: &Value, found: &mut Vec<String>) {
+        let text = |name: &str| plan.get(name).and_then(Value::as_str);
+        if let (Some("Seq Scan"), Some(table)) = (text("Node Type"), text("Relation Name"))
+            && !found.iter().any(|known| known == table)
+        {
+            found.push(table.to_owned());
+        }
+        let below = plan.get("Plans").and_then(Value::as_array);
+        below.into_iter().flatten().for_each(|plan| walk(plan, found));
+    }
+    let mut found = Vec::new();
+    plans.as_array().into_iter().flatten().for_each(|plan| walk(plan, &mut found));
+    found
 }
 
 /// The first table that is scanned in another way, which says more than the nodes above it.

@@ -230,6 +230,17 @@ impl Renderer<'_> {
         }
     }
 
+    /// Several conditions as predicates.
+    fn all<'c>(
+        &self,
+        table: RelationId,
+        conditions: &'c [Condition],
+        operands: &mut Vec<SearchOperand>,
+        list: &mut Option<&'c Condition>,
+    ) -> Vec<Predicate> {
+        conditions.iter().map(|one| self.predicate(table, one, operands, list)).collect()
+    }
+
     /// The condition without the place of its list of operands, which come last.
     fn predicate<'c>(
         &self,
@@ -296,14 +307,8 @@ impl Renderer<'_> {
                 Predicate::Before(order.iter().map(place).collect())
             }
             Condition::Not(inner) => Predicate::Not(Box::new(self.predicate(table, inner, operands, list))),
-            Condition::And(parts) => {
-                let parts = parts.iter().map(|part| self.predicate(table, part, operands, list));
-                Predicate::And(parts.collect())
-            }
-            Condition::Or(parts) => {
-                let parts = parts.iter().map(|part| self.predicate(table, part, operands, list));
-                Predicate::Or(parts.collect())
-            }
+            Condition::And(parts) => Predicate::And(self.all(table, parts, operands, list)),
+            Condition::Or(parts) => Predicate::Or(self.all(table, parts, operands, list)),
         }
     }
 }

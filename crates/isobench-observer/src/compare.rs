@@ -24,6 +24,9 @@ pub struct OwnCounts {
     pub other_committed: u64,
     /// Attempts that the server repeated inside a statement, each possibly after a deadlock.
     pub inside: u64,
+    /// The most transactions of a pooler's own in the clients' sessions; 0 if there is no pooler. Then the
+    /// clients' sessions aren't among `sessions`.
+    pub between: u64,
     /// Attempts with an unknown outcome (ambiguous, or cut off when the session was closed).
     pub uncertain: u64,
 }
@@ -95,21 +98,22 @@ pub(crate) fn compare(counters: &[Counter], facts: &ServerCounts, ours: &OwnCoun
         ("rollbacks", "xact_rollback", ours.rolled_back + facts.own_rolled_back, ours.uncertain, 0),
         ("deadlocks", "deadlocks", ours.deadlocks, ours.inside, 0),
     ];
-    let one = |(what, column, ours, uncertain, background)| {
+    let one = |(what, column, own, uncertain, background)| {
         let change = rise(column)?;
-        Some(judge(what, ours, change, uncertain, background, facts))
+        let between = if what == "commits" { ours.between } else { 0 };
+        Some(judge(what, own, change, (uncertain, background, between), facts))
     };
-    rows.into_iter().filter_map(one).collect()
+    // A pooler opens sessions when it likes.
+    rows.into_iter().filter(|row| ours.between == 0 || row.0 != "sessions").filter_map(one).collect()
 }
 
-/// Compares one count. `uncertain` transactions may or may not be in either count; `background`
-/// ones may be in the server's in addition.
+/// Compares one count. `uncertain` transactions may or may not be in either count; `background` ones, and
+/// those of a pooler `between`, may be in the server's in addition.
 fn judge(
     what: &'static str,
     ours: u64,
     change: f64,
-    uncertain: u64,
-    background: u64,
+    (uncertain, background, between): (u64, u64, u64),
     facts: &ServerCounts,
 ) -> CountComparison {
     let servers = whole(change);
@@ -129,7 +133,9 @@ fn judge(
     let mut reasons = Vec::new();
     if missing.max(extra) <= uncertain {
         reasons.push(format!("{uncertain} attempts ended in a way that isn't known here"));
-    } else if extra > 0 && extra <= uncertain + background {
+    } else if extra > 0 && extra <= uncertain + between {
+        reasons.push(format!("the pooler's own transactions, of which there may be up to {between}"));
+    } else if extra > 0 && extra <= uncertain + background + between {
         reasons.push(format!("autovacuum, which may have taken up to {background} transactions"));
     } else {
         if extra > 0 && facts.others > 0 {
@@ -182,6 +188,7 @@ mod tests {
         deadlocks: 0,
         sessions: 2,
         other_committed: 4,
+        between: 0,
         inside: 0,
         uncertain: 1,
     };

@@ -95,7 +95,8 @@ pub struct Plan {
     ///
     /// Of a parameter of the workload (rows=10,1000) or of pgbench's tables (scale,
     /// foreign-keys=off,on, unlogged-tables, fillfactor, script-scale), of a variable of your own
-    /// scripts, of a setting (setting:NAME, read back), server-version=14,18 or server-bin=DIR,DIR. A
+    /// scripts, of a setting (setting:NAME, read back), server-version=14,18, server-bin=DIR,DIR or
+    /// endpoint=direct,CONNINFO (a pooler). A
     /// single value sets it.
     #[arg(long, value_name = "NAME=VALUE,VALUE", help_heading = heading::FACTORS)]
     pub vary: Option<Vec<Vary>>,

@@ -8,6 +8,7 @@
 //! O'Neil 2004 (read-only anomaly).
 
 use isobench_isolation::{Anomaly, Level};
+use serde::Serialize;
 
 /// An anomaly and its interleaving.
 #[derive(Debug)]
@@ -28,6 +29,47 @@ pub struct Probe {
     pub permitted: &'static [Evidence],
     /// What it takes besides sessions.
     pub takes: Takes,
+}
+
+/// A collection of interleavings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tests {
+    /// Those of the literature's anomalies.
+    #[default]
+    Anomalies,
+    /// TPC-C's isolation tests.
+    Tpcc,
+}
+
+impl Tests {
+    /// The interleavings.
+    pub fn probes(self) -> &'static [Probe] {
+        match self {
+            Tests::Anomalies => PROBES,
+            Tests::Tpcc => tpcc::TPCC,
+        }
+    }
+
+    /// What they find out, as a title.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Tests::Anomalies => "which anomalies each level permits",
+            Tests::Tpcc => "what TPC-C's isolation tests (clause 3.4.2) find at each level",
+        }
+    }
+}
+
+impl std::str::FromStr for Tests {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Tests, String> {
+        match text {
+            "anomalies" => Ok(Tests::Anomalies),
+            "tpcc" => Ok(Tests::Tpcc),
+            _ => Err("use anomalies or tpcc".to_owned()),
+        }
+    }
 }
 
 /// What an interleaving takes besides sessions on a server.
@@ -53,6 +95,8 @@ pub struct Evidence {
     pub tags: &'static [(&'static str, &'static str)],
     /// Steps that commit.
     pub committed: &'static [&'static str],
+    /// Steps that don't wait.
+    pub at_once: &'static [&'static str],
     /// The meaning, in words.
     pub says: &'static str,
 }
@@ -99,23 +143,34 @@ impl Phenomenon {
 
 /// Declares the rows; the file's name selects the interleaving.
 macro_rules! probes {
-    ($($file:literal $name:literal, $known_as:literal, $anomaly:ident, $phenomenon:ident, $takes:ident;
-        $({read $read:expr; tags $tags:expr; committed $committed:expr; $says:literal})+)*) => {
-        /// All probes, the most severe anomaly first.
-        pub static PROBES: &[Probe] = &[$(Probe {
+    ($(#[$doc:meta])* $list:ident from $folder:literal: $($file:literal $name:literal, $known_as:literal, $anomaly:ident, $phenomenon:ident, $takes:ident;
+        $({read $read:expr; tags $tags:expr; committed $committed:expr; $(at_once $at_once:literal;)?
+            $says:literal})+)*) => {
+        $(#[$doc])*
+        pub static $list: &[Probe] = &[$(Probe {
             name: $name,
             known_as: $known_as,
             anomaly: Anomaly::$anomaly,
             phenomenon: Phenomenon::$phenomenon,
             file: concat!($file, ".spec"),
-            spec: include_str!(concat!("anomalies/", $file, ".spec")),
-            permitted: &[$(Evidence { read: &$read, tags: &$tags, committed: &$committed, says: $says }),+],
+            spec: include_str!(concat!($folder, $file, ".spec")),
+            permitted: &[$(Evidence {
+                read: &$read,
+                tags: &$tags,
+                committed: &$committed,
+                at_once: &[$($at_once)?],
+                says: $says,
+            }),+],
             takes: Takes::$takes,
         }),*];
     };
 }
 
+pub mod tpcc;
+
 probes! {
+    /// All probes, the most severe anomaly first.
+    PROBES from "anomalies/":
     "dirty-write" "G0", "dirty write", G0, DirtyWrite, Nothing;
         {read [("end", "12; 11")]; tags []; committed ["c1", "c2"];
          "row 1 ended with T2's value, row 2 with T1's"}
@@ -181,7 +236,7 @@ mod tests {
     /// Each file has one interleaving, and the evidence names its steps.
     #[test]
     fn all_interleavings_are_read() {
-        for probe in PROBES {
+        for probe in [Tests::Anomalies, Tests::Tpcc].into_iter().flat_map(Tests::probes) {
             let spec = Spec::parse(probe.file, probe.spec).unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(
                 (spec.given.as_ref().map(Vec::len), spec.unused().len()),
@@ -191,7 +246,7 @@ mod tests {
             );
             for evidence in probe.permitted {
                 let named = evidence.read.iter().chain(evidence.tags).map(|(step, _)| step);
-                for step in named.chain(evidence.committed) {
+                for step in named.chain(evidence.committed).chain(evidence.at_once) {
                     assert!(spec.find(step).is_some(), "{}: {step}", probe.file);
                 }
             }

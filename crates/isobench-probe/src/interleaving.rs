@@ -14,40 +14,41 @@
 //! | file | holds |
 //! |---|---|
 //! | `program` | scripts, what they draw, and why some can't be tried |
-//! | `casts` | which transactions meet, and with which numbers |
+//! | `combinations` | which transactions meet, and with which numbers |
+//! | `targets` | numbers that lead to rows which another script finds |
 //! | `walk` | the way of a script from one statement to the next |
-//! | `foresight` | what a script's own numbers decide, and which ones take each of its ways |
-//! | `actor` | one run of a script, statement by statement |
-//! | `ground` | the tables: what has changed, and putting it back |
+//! | `prediction` | what a script's own numbers decide, and which ones take each of its ways |
+//! | `execution` | one execution of a script, statement by statement |
+//! | `tables` | the tables: what has changed, and putting it back |
 //! | `step` | a step as it is shown |
 //! | `held` | locks that another session takes over |
-//! | `beside` | transactions that run while such locks are held |
+//! | `behind_locks` | transactions that run while such locks are held |
 //! | `side_effects` | triggers and foreign keys, which are switched off meanwhile |
-//! | `stage` | sessions, steps, waiting |
+//! | `sessions` | sessions, steps, waiting |
 //! | `outcome` | the comparison with serial orders |
-//! | `rehearsal` | scripts alone: numbers that work, tables that are used |
+//! | `alone` | scripts that run alone first: numbers that work, tables that are used |
 //! | `states` | states of the tables that are worth trying |
-//! | `search` | states, casts and splits, within a budget |
+//! | `search` | states, combinations and splits, within a budget |
 //! | `found` | what it found |
 //! | `replay` | the same as a specification of the isolation tester |
 
-mod actor;
-mod aims;
-mod beside;
-mod casts;
-mod foresight;
+mod alone;
+mod behind_locks;
+mod combinations;
+mod execution;
 mod found;
-mod ground;
 mod held;
 mod outcome;
+mod prediction;
 mod program;
-mod rehearsal;
 mod replay;
 mod search;
+mod sessions;
 mod side_effects;
-mod stage;
 mod states;
 mod step;
+mod tables;
+mod targets;
 #[cfg(test)]
 mod tests;
 mod walk;
@@ -58,7 +59,7 @@ use isobench_database::Product;
 use isobench_isolation::Allocation;
 
 use self::search::Search;
-use self::stage::Stage;
+use self::sessions::Sessions;
 use crate::tester::{Opener, Options, RunError};
 
 pub use found::{ByDesign, ChangedTable, Found, LevelFound, Order, Witness};
@@ -76,7 +77,7 @@ pub struct Trying<'a> {
     /// The scripts that meet, by name: the one that is split, and those that run in the middle, in
     /// order. The search then ends with the first wrong outcome. `None`: all pairs, then all triples.
     pub combinations: Option<&'a [Vec<String>]>,
-    /// The time after which no further cast is begun.
+    /// The time after which no further combination is begun.
     pub budget: Duration,
     /// Conditions that the tables have to meet: the first column of a query's row is true.
     pub conditions: &'a [TriedCondition],
@@ -177,6 +178,6 @@ pub fn explore(programs: &Programs, trying: &Trying<'_>) -> Result<Found, TryErr
         let levels = trying.allocations.iter().cloned().map(LevelFound::new).collect();
         return Ok(Found { levels, refused: programs.refused.clone(), complete: true, ..Found::default() });
     }
-    let stage = Stage::open(programs, trying)?;
-    Search::new(stage, programs, trying, began).run()
+    let sessions = Sessions::open(programs, trying)?;
+    Search::new(sessions, programs, trying, began).run()
 }

@@ -8,9 +8,10 @@ use isobench_isolation::{EffectiveLevel, Guarantee, Level, Model};
 use isobench_pgwire::{ServerError, SqlState};
 use serde::Serialize;
 
-use crate::anomalies::{Evidence, Probe, Takes};
+use crate::anomalies::{Evidence, Probe, Takes, Tests};
 use crate::limitations::{self, KnownLimitation};
 use crate::record::{Record, StepRecord};
+use crate::tables::Tables;
 
 /// The version of [`Matrix`] as a document.
 pub const VERSION: u32 = 2;
@@ -24,6 +25,10 @@ pub struct Matrix {
     pub product: String,
     /// Its version.
     pub version: String,
+    /// The interleavings.
+    pub tests: Tests,
+    /// The kind of tables.
+    pub tables: Tables,
     /// The levels.
     pub levels: Vec<LevelRow>,
     /// False if probing ended early.
@@ -91,6 +96,18 @@ pub enum CellOutcome {
     NotApplicable(String),
     /// Neither shows, or a step was aborted for a reason other than a conflict; the reason.
     Undecided(String),
+}
+
+impl CellOutcome {
+    /// The outcome in a word, and its evidence.
+    pub(crate) fn words(&self) -> (&'static str, &str) {
+        match self {
+            CellOutcome::Permitted(how) => ("permitted", how),
+            CellOutcome::Prevented(how) => ("prevented", how),
+            CellOutcome::NotApplicable(how) => ("not applicable", how),
+            CellOutcome::Undecided(how) => ("undecided", how),
+        }
+    }
 }
 
 /// The comparison of an outcome with the promise of the manual.
@@ -176,6 +193,7 @@ fn shows(evidence: &Evidence, record: &Record) -> bool {
     let step = |name: &str| record.step(name);
     record.steps.iter().all(|step| step.error.is_none())
         && evidence.committed.iter().all(|name| step(name).is_some_and(StepRecord::committed))
+        && evidence.at_once.iter().all(|name| step(name).is_some_and(|step| !step.waited))
         && evidence
             .read
             .iter()

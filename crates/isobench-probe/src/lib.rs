@@ -12,11 +12,14 @@
 //! | `event`, `output`, `output/…` | the events of a run, and their text in the isolation tester's words |
 //! | `record` | the results of each step of a run |
 //! | `anomalies`, `anomalies/*.spec` | the anomalies as a table, with an interleaving each |
+//! | `anomalies/tpcc`, `anomalies/tpcc/*.spec` | TPC-C's isolation tests, likewise |
+//! | `tables` | kinds of tables |
 //! | `interleaving`, `interleaving/…` | scripts tried against each other, judged by their outcome |
 //! | `probe`, `judge` | runs them at every level, and evaluates the results |
 //! | `limitations`, `limitations/*.sql` | known limitations of products, with a reproduction for psql |
 //! | `summarisation` | the number of transactions until PostgreSQL summarises old ones |
 //! | `text` | the matrix as text |
+//! | `certificate` | several servers on one page, with each step |
 //!
 //! ```
 //! use isobench_probe::Spec;
@@ -28,6 +31,7 @@
 //! ```
 
 pub mod anomalies;
+mod certificate;
 mod event;
 pub mod interleaving;
 mod judge;
@@ -37,9 +41,11 @@ mod probe;
 mod record;
 mod spec;
 pub mod summarisation;
+mod tables;
 mod tester;
 mod text;
 
+pub use certificate::{SpecOutcome, SpecRun, Subject, Transcript, certificate};
 pub use event::{Event, Table};
 pub use judge::{Cell, CellOutcome, LevelRow, Matrix, PromiseComparison};
 pub use limitations::{KnownLimitation, LIMITATIONS, Limitation};
@@ -49,5 +55,6 @@ pub use spec::{
     Marker, Permutation, PermutationStep, Position, SessionSpec, Spec, SpecError, SpecProblem, StepId,
     StepSpec,
 };
+pub use tables::Tables;
 pub use tester::{Opener, Options, RunError, Tester, WaitDetection};
 pub use text::render;

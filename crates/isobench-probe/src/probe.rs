@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use isobench_database::{Database, OwnNames};
 use isobench_isolation::{EffectiveLevel, Level};
 
-use crate::anomalies::{PROBES, Probe, Takes};
+use crate::anomalies::{Probe, Takes};
 use crate::event::Event;
 use crate::judge::{self, Cell, CellOutcome, LevelRow, Matrix, ProbedLevel, VERSION};
 use crate::record::Record;
@@ -77,11 +77,13 @@ pub fn probe(
         probe_version: VERSION,
         product: database.product.name.to_owned(),
         version: database.version.clone(),
+        tests: options.tests,
+        tables: options.tables,
         levels: Vec::new(),
         complete: false,
         incomplete_reason: None,
     };
-    let interleavings = match interleavings(database) {
+    let interleavings = match interleavings(database, options) {
         Ok(interleavings) => interleavings,
         Err(error) => return (matrix, Err(error.into())),
     };
@@ -193,15 +195,18 @@ struct Interleaving {
     spec: Spec,
 }
 
-/// All interleavings, with tables qualified if they are in isobench's own schema.
-fn interleavings(database: &Database) -> Result<Vec<Interleaving>, SpecError> {
+/// The interleavings, with tables of the wanted kind, qualified if they are in isobench's own schema.
+fn interleavings(database: &Database, options: Options) -> Result<Vec<Interleaving>, SpecError> {
     let interleaving = |probe: &'static Probe| {
-        let spec = Spec::parse(probe.file, probe.spec)?;
+        let mut spec = Spec::parse(probe.file, probe.spec)?;
+        for sql in &mut spec.setup {
+            *sql = options.tables.make(sql);
+        }
         let names = OwnNames::made_by(spec.setup.iter().map(String::as_str));
         let spec = spec.with_sql(|sql| database.place(sql, &names).into_owned());
         Ok(Interleaving { probe, spec })
     };
-    PROBES.iter().map(interleaving).collect()
+    options.tests.probes().iter().map(interleaving).collect()
 }
 
 /// The result of running an interleaving once.

@@ -3,10 +3,14 @@
 use std::fmt::Write as _;
 
 use crate::judge::{Cell, CellOutcome, LevelRow, Matrix, PromiseComparison};
+use crate::tables::Tables;
 
 /// Renders the matrix.
 pub fn render(matrix: &Matrix) -> String {
-    let mut out = format!("{} {}: which anomalies each level permits\n\n", matrix.product, matrix.version);
+    let kind =
+        if matrix.tables == Tables::Ordinary { String::new() } else { format!(", {} tables", matrix.tables) };
+    let title = matrix.tests.title();
+    let mut out = format!("{} {}{kind}: {title}\n\n", matrix.product, matrix.version);
     overview(&mut out, matrix);
     for row in matrix.levels.iter().filter(|row| !row.cells.is_empty()) {
         details(&mut out, row);
@@ -64,11 +68,11 @@ fn overview(out: &mut String, matrix: &Matrix) {
     }
 }
 
-fn label(cell: &Cell) -> String {
+pub(crate) fn label(cell: &Cell) -> String {
     if cell.name == cell.known_as { cell.name.clone() } else { format!("{}, {}", cell.name, cell.known_as) }
 }
 
-fn mark(cell: &Cell) -> &'static str {
+pub(crate) fn mark(cell: &Cell) -> &'static str {
     match (&cell.outcome, cell.standing) {
         (CellOutcome::Permitted(_), PromiseComparison::Weaker) => "BROKEN",
         (CellOutcome::Permitted(_), PromiseComparison::KnownLimitation) => "limitation",
@@ -112,12 +116,7 @@ fn what(cell: &Cell) -> String {
     let after = cell
         .after_transactions
         .map_or_else(String::new, |count| format!(", with {count} transactions committed in between"));
-    let (word, how) = match &cell.outcome {
-        CellOutcome::Permitted(how) => ("permitted", how),
-        CellOutcome::Prevented(how) => ("prevented", how),
-        CellOutcome::NotApplicable(how) => ("not applicable", how),
-        CellOutcome::Undecided(how) => ("undecided", how),
-    };
+    let (word, how) = cell.outcome.words();
     let mark = match cell.standing {
         PromiseComparison::Weaker => " (WEAKER than promised)",
         PromiseComparison::KnownLimitation => " (weaker than promised: a known limitation)",
@@ -134,7 +133,7 @@ mod tests {
     use isobench_isolation::{EffectiveLevel, Level};
 
     use super::*;
-    use crate::anomalies::{PROBES, Takes};
+    use crate::anomalies::{PROBES, Takes, Tests};
     use crate::judge::{ProbedLevel, VERSION, cell, refused, row};
 
     fn matrix(levels: Vec<LevelRow>) -> Matrix {
@@ -142,6 +141,8 @@ mod tests {
             probe_version: VERSION,
             product: "Sample".to_owned(),
             version: "1".to_owned(),
+            tests: Tests::Anomalies,
+            tables: Tables::Ordinary,
             levels,
             complete: true,
             incomplete_reason: None,

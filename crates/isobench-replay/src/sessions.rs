@@ -68,6 +68,10 @@ pub struct Transaction {
     pub at: u64,
     /// When its last statement was sent, which is that of its end if it is a block.
     pub until: u64,
+    /// When the answer to that statement came.
+    pub ended: u64,
+    /// When the server's answer came that it committed, if it did.
+    pub acknowledged: Option<u64>,
     /// True if it is a block, false for a statement alone.
     pub block: bool,
     /// Its level, if the application said one; else it is the server's default.
@@ -269,7 +273,7 @@ impl Recorded {
                     open.fail(code);
                 }
                 if let Some(open) = &mut session.open {
-                    open.until = part.statement.at;
+                    open.note_end(&part, part.answer.tag.as_deref() == Some("COMMIT"));
                 }
                 // COMMIT of a block that failed is answered by ROLLBACK.
                 let undone = role == Role::Rollback || part.answer.tag.as_deref() == Some("ROLLBACK");
@@ -316,7 +320,8 @@ impl Recorded {
                 }
                 open.request = open.request.take().or_else(|| trace(part.statement.comment.as_deref()));
                 open.route = open.route.take().or_else(|| route(part.statement.comment.as_deref()));
-                open.until = part.statement.at;
+                // Outside of a block the server has committed when it says that it is idle.
+                open.note_end(&part, part.statement.status == Some('I') && part.answer.tag.is_some());
                 open.statements.push(Executed {
                     role,
                     normal,
@@ -423,6 +428,8 @@ impl Part<'_> {
             session: self.statement.session,
             at: self.statement.at,
             until: self.statement.at,
+            ended: self.statement.at + self.statement.took,
+            acknowledged: None,
             block,
             level,
             read_only: false,
@@ -437,6 +444,13 @@ impl Part<'_> {
 }
 
 impl Transaction {
+    /// Notes a statement that may be the last one.
+    fn note_end(&mut self, last: &Part<'_>, acknowledged: bool) {
+        self.until = last.statement.at;
+        self.ended = last.statement.at + last.statement.took;
+        self.acknowledged = acknowledged.then_some(self.ended);
+    }
+
     fn fail(&mut self, code: &str) {
         // What fails afterwards (25P02) fails because of the first error.
         if !matches!(self.end, End::Failed(_)) {

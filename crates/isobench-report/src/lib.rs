@@ -42,7 +42,7 @@ pub use markdown::to_markdown;
 pub use metric_trend::METRIC_TREND_TITLES;
 pub use overview::overview;
 pub use text::layout::wrap;
-pub use text::{Terminal, Text, phrase, render, statements, witness};
+pub use text::{Extent, Terminal, Text, folder_of, phrase, render, statements, witness};
 pub use trackers::{to_bencher, to_github_action_benchmark};
 
 /// What other pages than those of results are made of.

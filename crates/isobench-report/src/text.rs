@@ -6,17 +6,20 @@
 mod brief;
 pub mod experiment;
 pub mod header;
+mod histories;
 mod judgement;
 pub mod layout;
 mod precision;
 mod seen;
 pub mod sentences;
+mod short;
 mod statements;
 mod witness;
 
 use std::fmt;
 
 pub use precision::paragraphs as precision;
+pub use short::folder_of;
 pub use statements::statements;
 pub use witness::{phrase, witness};
 
@@ -37,15 +40,34 @@ use layout::{Spans, wrap_line};
 /// Narrower than this no table is readable; the lines then run over.
 const LEAST_WIDTH: usize = 40;
 
+/// How much a report has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Extent {
+    /// What fits on a screen.
+    #[default]
+    Screen,
+    /// The same with the anomalies of each row, and a witness from a history (`isobench audit`).
+    Audit,
+    /// All details.
+    Details,
+    /// All details, and the meaning of the columns.
+    Legend,
+}
+
+impl Extent {
+    /// True if the report has all details.
+    pub const fn is_full(self) -> bool {
+        matches!(self, Extent::Details | Extent::Legend)
+    }
+}
+
 /// The terminal that a report is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Terminal {
     /// Its width in columns.
     pub width: usize,
-    /// True if the report explains its columns; it then has all details.
-    pub legend: bool,
-    /// True if the report has all details, not only what fits on a screen.
-    pub details: bool,
+    /// How much the report has.
+    pub extent: Extent,
     /// True if the terminal shows ✗ and ✓.
     pub unicode: bool,
 }
@@ -92,7 +114,7 @@ pub fn render(document: &Document, width: usize) -> String {
 impl Terminal {
     /// A terminal for a report on one screen.
     pub fn of_width(width: usize) -> Terminal {
-        Terminal { width, legend: false, details: false, unicode: true }
+        Terminal { width, extent: Extent::Screen, unicode: true }
     }
 
     /// Renders the report of a comparison.
@@ -105,8 +127,8 @@ impl Terminal {
     pub fn render(self, document: &Document) -> Text {
         let width = self.width.max(LEAST_WIDTH);
         let document = &summarised(document);
-        if !self.details && !self.legend {
-            return Text::of(brief::blocks(document, width, self.unicode));
+        if !self.extent.is_full() {
+            return Text::of(brief::blocks(document, width, self));
         }
         let answer = answer(document);
         let mut blocks = vec![header::lines(document, width), headline(&answer, width)];
@@ -127,7 +149,7 @@ impl Terminal {
     fn tables(self, document: &Document, width: usize) -> Vec<Vec<Spans>> {
         let explained = |table: &Table, sentences: &[&str]| {
             let mut lines = layout::table(table, width);
-            if self.legend {
+            if self.extent == Extent::Legend {
                 lines.extend(sentences.iter().flat_map(|sentence| faint(sentence, width)));
             }
             lines
@@ -136,11 +158,11 @@ impl Terminal {
         blocks.extend(matrix(document).map(|it| explained(&it.table(), &[matrix::LEGEND])));
         let shown = Shown::choose(document, width);
         let mut lines = layout::table(&shown.table, width);
-        if let Some(note) = shown.note(self.legend) {
+        if let Some(note) = shown.note(self.extent == Extent::Legend) {
             lines.extend(faint(&note, width));
         }
         blocks.push(lines);
-        if self.legend {
+        if self.extent == Extent::Legend {
             blocks.push(legend(&shown, width));
         }
         blocks.extend(durability::table(document).map(|table| explained(&table, &durability::LEGEND)));

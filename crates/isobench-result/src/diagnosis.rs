@@ -1,38 +1,46 @@
-//! Why conflicts at serializable may be false: what the server's own samples say about them.
+//! Diagnoses: why transactions of a row fail more often than they would have to, and the setting, index
+//! or option that ends it.
 //!
-//! PostgreSQL notices which transactions depend on one another by predicate locks. A lock on more
-//! than what a transaction read makes it depend on others that it has nothing to do with, and then
-//! it may fail for nothing. PostgreSQL manual, "Serializable Isolation Level".
+//! | file | says |
+//! |---|---|
+//! | `false_conflicts` | conflicts at serializable may be false: locks cover more than was read |
+//! | `ran_out` | the server had no room for further predicate locks |
+//! | `hidden_retries` | something between clients and server retries |
+//! | `lockstep` | retries that start at once meet again |
 //!
-//! Every rule is a row of [`RULES`]. Not here: the conflicts themselves, and what they cost.
+//! Not here: the conflicts themselves, and what they cost.
 
-use std::collections::BTreeMap;
+mod false_conflicts;
+mod hidden_retries;
+mod lockstep;
+mod ran_out;
 
-use isobench_isolation::{EffectiveLevel, Level};
-
-use crate::document::{Cell, Document, LockedRelation, LocksSeen, ServerSide, TableUse};
+use crate::document::{Cell, Document};
 use crate::factor::{FactorId, strategies_vary, varying};
-use crate::numbers::{counted, percent};
-use crate::rounds::{counted_ledger, counted_rounds, same_factors};
-use crate::words::enumerated;
 
-/// The kind of lock that covers more than was read.
+/// What is diagnosed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DiagnosisKind {
+    /// The server ran out of predicate locks, so transactions failed.
+    RanOut,
     /// Whole tables are locked, because they are scanned.
     Scanned,
     /// Whole tables are locked, because of too many locks on their rows and pages.
     Promoted,
     /// Pages of a small index are locked, and entries are added to them.
     IndexPages,
+    /// Something between clients and server retries.
+    HiddenRetries,
+    /// Retries start at once and meet again.
+    Lockstep,
 }
 
-/// A reason why most of the conflicts of a row may be false.
+/// A reason why transactions of a row fail more often than they would have to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Diagnosis {
-    /// The kind of lock.
+    /// What is diagnosed.
     pub kind: DiagnosisKind,
-    /// The tables or indexes with such locks, the most locks first.
+    /// The tables or indexes with locks that cover more than was read, the most locks first.
     pub relations: Vec<Suspect>,
     /// The share of the row's attempts that ended in a conflict, from 0 to 1.
     pub conflict_ratio: f64,
@@ -53,58 +61,31 @@ pub struct Suspect {
     pub pages: Option<u64>,
     /// What the indexes of a table are on, such as "(customer, day)"; empty if unknown.
     pub indexes: Vec<String>,
+    /// The statements that scan the table as a whole, as the planner said before: "pay.sql:3".
+    pub scanned_by: Vec<String>,
 }
 
-/// Where at a weaker level more transactions went wrong than this share of those that fail at
-/// serializable, failing is what serializable is for.
-const REAL: f64 = 0.1;
-
-/// Fewer read/write conflicts than this share of the attempts aren't worth a word.
-const CONFLICTS: f64 = 0.01;
-
-/// Locks that fewer samples than this share show don't explain most of the conflicts.
-const SEEN: f64 = 0.25;
-
-/// A use of a table that is rarer than this for each attempt doesn't explain them either.
-const EACH: f64 = 0.05;
-
-/// The planner passes over the index of a table with fewer rows than this, as reading them all is
-/// cheaper than an index scan, which it takes for 8 units of cost and more. (PostgreSQL manual,
-/// "Planner Cost Constants": a row costs 0.0125 with its condition.)
-const SMALL: u64 = 600;
-
-/// An index with more pages than this is no small one: two transactions seldom meet in one of them.
-const FEW_PAGES: u64 = 100;
-
-/// The same where entries come from inserts: a new row may be what others search for, and then a
-/// conflict is real, so that an index has to be very small to be suspected.
-const FEW_PAGES_OF_INSERTS: u64 = 10;
-
-/// What a rule looks for, and what it says. They are asked in this order, the coarsest lock first,
-/// and the first one that finds something speaks.
-struct Rule {
-    kind: DiagnosisKind,
-    /// True if a relation has such locks.
-    finds: fn(&Evidence, &LockedRelation) -> bool,
-    /// What is found, and what may help, as sentences.
-    says: fn(&Evidence, &[Suspect]) -> String,
+impl Diagnosis {
+    /// True if transactions failed with an error that isn't retried; else they only cost more.
+    pub fn is_failure(&self) -> bool {
+        self.kind == DiagnosisKind::RanOut
+    }
 }
 
-/// The rules.
-const RULES: [Rule; 3] = [
-    Rule { kind: DiagnosisKind::Scanned, finds: is_scanned, says: scanned },
-    Rule { kind: DiagnosisKind::Promoted, finds: is_promoted, says: promoted },
-    Rule { kind: DiagnosisKind::IndexPages, finds: is_small_index, says: index_pages },
-];
-
-/// Diagnoses the conflicts of a summarised document at serializable: a reason for each row in which
-/// most of them may be false, rows with the same reason together, those with the most conflicts
-/// first. Empty for other levels and for other products than PostgreSQL, which lock in other ways,
-/// and where the server wasn't observed.
+/// Diagnoses the rows of a summarised document: rows with the same reason together, failures first, then
+/// those with the most conflicts.
 pub fn diagnoses(document: &Document) -> Vec<Diagnosis> {
-    let mut found: Vec<Diagnosis> =
-        document.cells.iter().filter_map(|cell| diagnosis(document, cell)).collect();
-    found.sort_by(|one, other| other.conflict_ratio.total_cmp(&one.conflict_ratio));
+    let measured = document.cells.iter().filter(|cell| !cell.calibration);
+    let of = |cell: &Cell| {
+        let conflicts = false_conflicts::of(document, cell).or_else(|| lockstep::of(document, cell));
+        [ran_out::of(document, cell), hidden_retries::of(document, cell), conflicts].into_iter().flatten()
+    };
+    let mut found: Vec<Diagnosis> = measured.flat_map(of).collect();
+    let worst_first =
+        |one: &Diagnosis, other: &Diagnosis| other.conflict_ratio.total_cmp(&one.conflict_ratio);
+    found.sort_by(|one, other| {
+        other.is_failure().cmp(&one.is_failure()).then_with(|| worst_first(one, other))
+    });
     let mut several: Vec<Diagnosis> = Vec::new();
     for diagnosis in found {
         let names = |diagnosis: &Diagnosis| -> Vec<String> {
@@ -118,37 +99,6 @@ pub fn diagnoses(document: &Document) -> Vec<Diagnosis> {
     several
 }
 
-fn diagnosis(document: &Document, cell: &Cell) -> Option<Diagnosis> {
-    let serializable = cell.level.effective == EffectiveLevel::Standard(Level::Serializable);
-    if cell.calibration || !serializable || document.server_of(cell).product != "PostgreSQL" {
-        return None;
-    }
-    let snapshot = at_repeatable_read(document, cell);
-    if !are_mostly_dependencies(cell, snapshot)
-        || went_wrong_below(document, cell) > REAL * cell.summary.conflict_ratio
-    {
-        return None;
-    }
-    let evidence = Evidence::of(cell);
-    for rule in &RULES {
-        let locked = evidence.locked.iter().filter(|relation| (rule.finds)(&evidence, relation));
-        let suspects: Vec<Suspect> = locked.map(Suspect::of).collect();
-        if !suspects.is_empty() {
-            let beside =
-                snapshot.map_or_else(String::new, |ratio| format!(", {} at repeatable read", percent(ratio)));
-            let sentence = format!(
-                "Most of the conflicts at {} ({} of attempts{beside}) may be false: {}",
-                place(document, cell),
-                percent(cell.summary.conflict_ratio),
-                (rule.says)(&evidence, &suspects)
-            );
-            let conflict_ratio = cell.summary.conflict_ratio;
-            return Some(Diagnosis { kind: rule.kind, relations: suspects, conflict_ratio, sentence });
-        }
-    }
-    None
-}
-
 /// The row, by all in which rows differ: "serializable, for-update, 8 clients".
 fn place(document: &Document, cell: &Cell) -> String {
     let strategy = strategies_vary(document).then(|| cell.strategy().to_owned());
@@ -156,271 +106,4 @@ fn place(document: &Document, cell: &Cell) -> String {
     let others = varying.iter().filter(|factor| factor.id() != FactorId::Strategy);
     let others = others.map(|factor| factor.said(cell));
     [cell.level.said()].into_iter().chain(strategy).chain(others).collect::<Vec<_>>().join(", ")
-}
-
-/// The conflict ratio of the row that differs only in its level, repeatable read: it has the
-/// conflicts between writers, and no others.
-fn at_repeatable_read(document: &Document, cell: &Cell) -> Option<f64> {
-    let is = |other: &&Cell| {
-        other.level.effective == EffectiveLevel::Standard(Level::RepeatableRead)
-            && !other.calibration
-            && same_factors(other, cell)
-            && counted_ledger(other).attempts.started > 0
-    };
-    document.cells.iter().find(is).map(|other| other.summary.conflict_ratio)
-}
-
-/// The share of transactions that went wrong at repeatable read, or else at the next weaker
-/// level, in a row that differs only in its level; 0 if no history tells. What repeatable read
-/// prevents by itself isn't what a conflict of readers and writers at serializable prevents.
-fn went_wrong_below(document: &Document, cell: &Cell) -> f64 {
-    let share = |other: &Cell| Some(other.summary.verdict.as_ref()?.anomalies_per_million? / 1e6);
-    let weaker = |level: Level| {
-        let rows = document.cells.iter().filter(move |other| {
-            other.level.effective == EffectiveLevel::Standard(level)
-                && !other.calibration
-                && same_factors(other, cell)
-        });
-        rows.filter_map(share).reduce(f64::max)
-    };
-    let levels = [Level::RepeatableRead, Level::ReadCommitted, Level::ReadUncommitted];
-    levels.into_iter().find_map(weaker).unwrap_or(0.0)
-}
-
-/// True if most of a row's conflicts are dependencies between readers and writers, and are no
-/// conflicts at repeatable read.
-fn are_mostly_dependencies(cell: &Cell, snapshot: Option<f64>) -> bool {
-    let ledger = counted_ledger(cell);
-    let conflicts = counted_rounds(cell).into_iter().flat_map(|round| &round.conflicts);
-    let dependencies = conflicts
-        .filter(|conflict| {
-            conflict.sqlstate == "40001" && conflict.reason.contains("read/write dependencies")
-        })
-        .fold(0_u64, |sum, conflict| sum.saturating_add(conflict.count)) as f64;
-    dependencies > CONFLICTS * ledger.attempts.started as f64
-        && dependencies * 2.0 >= ledger.conflicts as f64
-        && snapshot.is_none_or(|ratio| ratio * 2.0 <= cell.summary.conflict_ratio)
-}
-
-/// What the server showed in all rounds of a row.
-struct Evidence {
-    /// Attempts, those of the warm-up included, as in the server's counts.
-    attempts: f64,
-    /// Reads and writes in each attempt, if histories were recorded.
-    operations: Option<f64>,
-    /// Tables and indexes with predicate locks, the most locks first.
-    locked: Vec<LockedRelation>,
-    tables: BTreeMap<String, TableUse>,
-}
-
-impl Evidence {
-    fn of(cell: &Cell) -> Evidence {
-        let mut evidence =
-            Evidence { attempts: 0.0, operations: None, locked: Vec::new(), tables: BTreeMap::new() };
-        let (mut samples, mut operations, mut examined) = (0.0, 0_u64, 0_u64);
-        for round in counted_rounds(cell) {
-            let warmup = round.warmup.map_or(0, |warmup| warmup.attempts);
-            evidence.attempts += round.attempts.started.saturating_add(warmup) as f64;
-            if let Some(verdict) = round.verdict.as_ref().filter(|verdict| verdict.withheld.is_empty()) {
-                operations = operations.saturating_add(verdict.examined.operations);
-                for attempts in
-                    [verdict.examined.committed, verdict.examined.aborted, verdict.examined.unknown]
-                {
-                    examined = examined.saturating_add(attempts);
-                }
-            }
-            if let Some(server) = &round.server {
-                samples += evidence.add(server);
-            }
-        }
-        for relation in &mut evidence.locked {
-            for seen in [&mut relation.tuple, &mut relation.page, &mut relation.relation] {
-                seen.share /= f64::max(samples, 1.0);
-            }
-        }
-        evidence.operations = (examined > 0).then(|| operations as f64 / examined as f64);
-        let most = |relation: &LockedRelation| {
-            let counts = [relation.tuple.most, relation.page.most, relation.relation.most];
-            counts.into_iter().fold(0, u64::saturating_add)
-        };
-        evidence.locked.sort_by_key(|relation| std::cmp::Reverse(most(relation)));
-        evidence
-    }
-
-    /// Adds a round's server. Shares become numbers of samples, until all are added. Returns the
-    /// number of samples.
-    fn add(&mut self, server: &ServerSide) -> f64 {
-        for table in &server.tables {
-            let sum = self.tables.entry(table.table.clone()).or_default();
-            sum.seq_scans = sum.seq_scans.saturating_add(table.seq_scans);
-            sum.inserted = sum.inserted.saturating_add(table.inserted);
-            sum.updated = sum.updated.saturating_add(table.updated);
-            sum.hot_updated = sum.hot_updated.saturating_add(table.hot_updated);
-        }
-        let Some(locks) = &server.predicate_locks else { return 0.0 };
-        let samples = locks.at_s.len() as f64;
-        for found in &locks.relations {
-            let same = |known: &LockedRelation| known.name == found.name && known.table == found.table;
-            let place = self.locked.iter().position(same).unwrap_or_else(|| {
-                let (name, table) = (found.name.clone(), found.table.clone());
-                self.locked.push(LockedRelation { name, table, ..LockedRelation::default() });
-                self.locked.len() - 1
-            });
-            let known = &mut self.locked[place];
-            (known.rows, known.pages) = (found.rows.or(known.rows), found.pages.max(known.pages));
-            known.indexes.clone_from(&found.indexes);
-            let add = |sum: &mut LocksSeen, seen: LocksSeen| {
-                sum.most = sum.most.max(seen.most);
-                sum.share += seen.share * samples;
-            };
-            add(&mut known.tuple, found.tuple);
-            add(&mut known.page, found.page);
-            add(&mut known.relation, found.relation);
-        }
-        samples
-    }
-
-    fn table(&self, relation: &LockedRelation) -> Option<&TableUse> {
-        self.tables.get(relation.table.as_ref().unwrap_or(&relation.name))
-    }
-
-    /// The number for each attempt.
-    fn each(&self, number: u64) -> f64 {
-        number as f64 / self.attempts.max(1.0)
-    }
-
-    /// True if the histories show that transactions read most rows of a table, or that there is
-    /// only one, so that a lock on all of them is none on too many.
-    fn needs_all(&self, rows: Option<u64>) -> bool {
-        let Some(rows) = rows else { return false };
-        rows <= 1 || self.operations.is_some_and(|operations| operations * 2.0 >= rows as f64)
-    }
-}
-
-fn is_scanned(evidence: &Evidence, relation: &LockedRelation) -> bool {
-    relation.table.is_none()
-        && relation.relation.share >= SEEN
-        && evidence.table(relation).is_some_and(|table| evidence.each(table.seq_scans) >= EACH)
-        && !evidence.needs_all(relation.rows)
-}
-
-fn is_promoted(evidence: &Evidence, relation: &LockedRelation) -> bool {
-    let finer = relation.table.is_none() || relation.page.most > 0;
-    // Kinds of indexes without locks on pages are always locked as a whole.
-    finer
-        && relation.relation.share >= SEEN
-        && evidence.table(relation).is_some_and(|table| evidence.each(table.seq_scans) < EACH)
-        && !evidence.needs_all(relation.rows)
-}
-
-fn is_small_index(evidence: &Evidence, relation: &LockedRelation) -> bool {
-    let Some((table, pages)) = evidence.table(relation).zip(relation.pages) else { return false };
-    let cold = cold_updates(table);
-    let few = if cold >= table.inserted { FEW_PAGES } else { FEW_PAGES_OF_INSERTS };
-    relation.table.is_some()
-        && relation.page.share >= SEEN
-        && pages <= few
-        && evidence.each(table.inserted.saturating_add(cold)) >= EACH
-        && !evidence.needs_all(relation.rows)
-}
-
-/// Updates that made new index entries.
-fn cold_updates(table: &TableUse) -> u64 {
-    table.updated.saturating_sub(table.hot_updated)
-}
-
-impl Suspect {
-    fn of(relation: &LockedRelation) -> Suspect {
-        Suspect {
-            name: relation.name.clone(),
-            table: relation.table.clone().unwrap_or_else(|| relation.name.clone()),
-            rows: relation.rows,
-            pages: relation.pages,
-            indexes: relation.indexes.clone(),
-        }
-    }
-}
-
-impl Suspect {
-    /// Its indexes as "account has an index on (id)", if any are known.
-    fn indexed(&self) -> Option<String> {
-        let many = if self.indexes.len() > 1 { "indexes" } else { "an index" };
-        let on = enumerated(&self.indexes);
-        (!self.indexes.is_empty()).then(|| format!("{} has {many} on {on}", self.table))
-    }
-
-    /// A table as "table account (100 rows)", an index as "index pkey (7 pages)".
-    fn named(&self) -> String {
-        let (what, size) = if self.name == self.table {
-            ("table", self.rows.map(|rows| counted(rows, "row")))
-        } else {
-            ("index", self.pages.map(|pages| counted(pages, "page")))
-        };
-        let size = size.map_or_else(String::new, |size| format!(" ({size})"));
-        format!("{what} {}{size}", self.name)
-    }
-}
-
-/// "table account (100 rows) is", "index a (2 pages) and index b (3 pages) are".
-fn subject(suspects: &[Suspect]) -> String {
-    let names: Vec<String> = suspects.iter().map(Suspect::named).collect();
-    format!("{} {}", enumerated(&names), if names.len() > 1 { "are" } else { "is" })
-}
-
-fn scanned(_: &Evidence, suspects: &[Suspect]) -> String {
-    let small = suspects.iter().any(|suspect| suspect.rows.is_some_and(|rows| rows < SMALL));
-    let it = if suspects.len() > 1 { "one of them" } else { "it" };
-    let indexes: Vec<String> = suspects.iter().filter_map(Suspect::indexed).collect();
-    let remedy = if small {
-        "With more rows, and an index on what is searched for, they may vanish; the planner passes \
-         over an index of so small a table."
-            .to_owned()
-    } else if indexes.is_empty() {
-        "With an index on what is searched for they may vanish.".to_owned()
-    } else {
-        format!(
-            "{}. If that is what is searched for, the plan was probably made while the table was empty, and ANALYZE \
-             at the end of the set-up may make them vanish; else an index on what is searched for may.",
-            enumerated(&indexes)
-        )
-    };
-    format!(
-        "{} scanned as a whole, so whoever reads {it} conflicts with everyone who writes to it. \
-         {remedy} If transactions need all its rows, the conflicts are real.",
-        subject(suspects)
-    )
-}
-
-fn promoted(_: &Evidence, suspects: &[Suspect]) -> String {
-    format!(
-        "{} locked as a whole, though hardly ever read as a whole: transactions take more locks on its rows \
-         or pages than the server keeps. With a higher max_pred_locks_per_relation, or \
-         max_pred_locks_per_transaction, they may vanish.",
-        subject(suspects)
-    )
-}
-
-fn index_pages(evidence: &Evidence, suspects: &[Suspect]) -> String {
-    let tables = suspects.iter().filter_map(|suspect| evidence.tables.get(&suspect.table));
-    let (inserted, cold) = tables.fold((0_u64, 0_u64), |(inserted, cold), table| {
-        (inserted.saturating_add(table.inserted), cold.saturating_add(cold_updates(table)))
-    });
-    let (which, remedy) = if cold >= inserted {
-        (
-            "update that isn't HOT",
-            "With more rows, or a lower fillfactor and no index on columns that change, so that \
-             updates are HOT, they may become fewer.",
-        )
-    } else {
-        (
-            "insert",
-            "With more rows they may become fewer. If transactions insert what others search for, the \
-             conflicts are real.",
-        )
-    };
-    format!(
-        "{} small, and an index scan locks the pages that it reads, to which every {which} adds an \
-         entry. {remedy}",
-        subject(suspects)
-    )
 }

@@ -20,7 +20,7 @@ use crate::numbers::{count, counted, optional, short};
 use crate::view::Heading;
 use crate::words::distinct;
 
-pub use names::{BACKGROUND, FAULT, SERVER_BIN, SERVER_VERSION, SETTING, STANDBY};
+pub use names::{BACKGROUND, ENDPOINT, FAULT, SERVER_BIN, SERVER_VERSION, SETTING, STANDBY};
 
 /// A kind of factor.
 pub struct Kind {
@@ -218,6 +218,12 @@ pub static KINDS: &[Kind] = &[
         name: SERVER_BIN,
         option: "--vary server-bin=",
         meaning: "folder of the server's programs",
+        ..OF_SERVER
+    },
+    Kind {
+        name: ENDPOINT,
+        option: "--vary endpoint=",
+        meaning: "way by which clients reach the server: direct, or the connection string of a pooler or proxy",
         ..OF_SERVER
     },
     Kind {
@@ -450,14 +456,19 @@ impl Assignment {
         self
     }
 
-    /// True if nothing differs but the level.
-    pub fn is_same_but_level(&self, other: &Assignment) -> bool {
+    /// True if nothing differs but this member, whether it does or not.
+    pub fn is_same_but(&self, other: &Assignment, id: FactorId) -> bool {
         let rest = |one: &Assignment| {
             let mut one = one.clone();
-            one.members.remove(&FactorId::Level);
+            one.members.remove(&id);
             one
         };
         rest(self) == rest(other)
+    }
+
+    /// True if this member differs, and nothing else.
+    pub fn differs_only_in(&self, other: &Assignment, id: FactorId) -> bool {
+        self.value(id) != other.value(id) && self.is_same_but(other, id)
     }
 }
 

@@ -16,7 +16,7 @@
 //! | `answer` | which level to use, and why |
 //! | `shape` | a published experiment beside ours, and what came out again |
 //! | `branches` | conditions of scripts that stopped being true while scripts were measured |
-//! | `diagnosis` | why conflicts at serializable may be false |
+//! | `diagnosis` | why transactions fail more often than they would have to |
 //! | `durability` | what faults did to each cell |
 //! | `machines` | what each of several machines did |
 //! | `overhead` | what each level costs, by the parameters that vary |

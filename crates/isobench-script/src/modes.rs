@@ -5,7 +5,7 @@
 use std::fmt;
 
 use crate::script::{Command, CommandKind, Piece, Script, Sql};
-use crate::sql::{Statement, may_commit_inside, modes_place, sets_level};
+use crate::sql::{Statement, may_commit_inside, modes_place, sets_level, statement_end};
 
 /// The reason why modes can't be sent with a script's transactions, and where it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,17 +59,24 @@ impl Script {
     /// The same script, in which every transaction asks for these modes, such as
     /// `ISOLATION LEVEL SERIALIZABLE, READ ONLY`: a block with its BEGIN, statements outside of a
     /// block with a `SET TRANSACTION` in front of them in the same message, which makes them one
-    /// transaction (PostgreSQL manual, "Multiple Statements in a Simple Query"). `one_message` is
-    /// false for protocols that can't send several statements so.
+    /// transaction (PostgreSQL manual, "Multiple Statements in a Simple Query"). `also` is a further
+    /// statement that each transaction executes first. `one_message` is false for protocols that can't send
+    /// several statements so.
     ///
     /// # Errors
     /// The script sets its level itself, or it isn't clear which statements are in a block.
-    pub fn in_modes(&self, modes: &str, one_message: bool) -> Result<Script, CannotSetModes> {
+    pub fn in_modes(
+        &self,
+        modes: &str,
+        also: Option<&str>,
+        one_message: bool,
+    ) -> Result<Script, CannotSetModes> {
+        let asked = Asked { modes, also, one_message };
         let mut blocks = Blocks { in_block: false, arms: Vec::new() };
         let commands = self.commands.iter().map(|command| {
             let no = |why| CannotSetModes { line: command.line, why };
             let kind = match &command.kind {
-                CommandKind::Sql(sql) => CommandKind::Sql(blocks.sql(sql, modes, one_message).map_err(no)?),
+                CommandKind::Sql(sql) => CommandKind::Sql(blocks.sql(sql, asked).map_err(no)?),
                 other => {
                     blocks.follow(other).map_err(no)?;
                     other.clone()
@@ -79,6 +86,16 @@ impl Script {
         });
         Ok(Script { name: self.name.clone(), commands: commands.collect::<Result<_, _>>()? })
     }
+}
+
+/// What transactions ask for.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    modes: &'a str,
+    /// A statement that each of them executes first, and that returns no rows.
+    also: Option<&'a str>,
+    /// Several statements can be sent in one message.
+    one_message: bool,
 }
 
 /// Whether commands are in a block.
@@ -119,7 +136,8 @@ impl Blocks {
         Ok(())
     }
 
-    fn sql(&mut self, sql: &Sql, modes: &str, one_message: bool) -> Result<Sql, NoModes> {
+    fn sql(&mut self, sql: &Sql, asked: Asked<'_>) -> Result<Sql, NoModes> {
+        let Asked { modes, also, one_message } = asked;
         if sets_level(&sql.as_written()) {
             return Err(NoModes::SetsLevel);
         }
@@ -135,7 +153,15 @@ impl Blocks {
         match sql.statements.first() {
             Some(Statement::Begin) if began_outside => {
                 let place = modes_place(&sql.parameterized);
-                Ok(inserted(sql, place, &format!(" {modes}")))
+                let Some(also) = also else { return Ok(inserted(sql, place, &format!(" {modes}"))) };
+                if !one_message {
+                    return Err(NoModes::OutsideBlock);
+                }
+                let end = statement_end(&sql.parameterized);
+                let mut sql = inserted(sql, end, &format!("; {also}"));
+                sql.statements.insert(1, Statement::Modes);
+                sql.observed.iter_mut().for_each(|observed| observed.statement += 1);
+                Ok(inserted(&sql, place, &format!(" {modes}")))
             }
             Some(Statement::Commit | Statement::Rollback) | None => Ok(sql.clone()),
             Some(_) if began_outside && sql.takes_inputs() => Ok(sql.clone()),
@@ -146,9 +172,12 @@ impl Blocks {
                 if !one_message {
                     return Err(NoModes::OutsideBlock);
                 }
-                let mut sql = inserted(sql, 0, &format!("SET TRANSACTION {modes}; "));
-                sql.statements.insert(0, Statement::Modes);
-                sql.observed.iter_mut().for_each(|observed| observed.statement += 1);
+                let also = also.map(|also| format!("{also}; "));
+                let front = format!("SET TRANSACTION {modes}; {}", also.as_deref().unwrap_or_default());
+                let mut sql = inserted(sql, 0, &front);
+                let more = 1 + u32::from(also.is_some());
+                sql.statements.splice(0..0, std::iter::repeat_n(Statement::Modes, more as usize));
+                sql.observed.iter_mut().for_each(|observed| observed.statement += more);
                 Ok(sql)
             }
             Some(_) => Ok(sql.clone()),
@@ -185,7 +214,7 @@ mod tests {
 
     fn in_modes(text: &str, one_message: bool) -> Result<Vec<String>, CannotSetModes> {
         let script = parse("own.sql", text, &mut Symbols::new()).unwrap();
-        let changed = script.in_modes("ISOLATION LEVEL SERIALIZABLE", one_message)?;
+        let changed = script.in_modes("ISOLATION LEVEL SERIALIZABLE", None, one_message)?;
         Ok(changed.sql().map(Sql::as_written).collect())
     }
 
@@ -218,10 +247,40 @@ mod tests {
     #[test]
     fn the_parameters_keep_their_numbers() {
         let script = parse("own.sql", "UPDATE t SET v = :v;", &mut Symbols::new()).unwrap();
-        let changed = script.in_modes("ISOLATION LEVEL SERIALIZABLE", true).unwrap();
+        let changed = script.in_modes("ISOLATION LEVEL SERIALIZABLE", None, true).unwrap();
         let sql = changed.sql().next().unwrap();
         assert_eq!(sql.parameterized, "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE; UPDATE t SET v = $1;");
         assert_eq!(sql.statements, [Statement::Modes, Statement::Other]);
+    }
+
+    #[test]
+    fn a_further_statement_follows_the_modes() {
+        let also = Some("SET LOCAL search_path = a");
+        for (text, sent, statements) in [
+            ("BEGIN;", "BEGIN ISOLATION LEVEL SERIALIZABLE; SET LOCAL search_path = a;", 2),
+            (
+                "start transaction /* ; */ read only;",
+                "start transaction ISOLATION LEVEL SERIALIZABLE /* ; */ read only; SET LOCAL search_path = a;",
+                2,
+            ),
+            (
+                "BEGIN\\; UPDATE t SET v = :v\\; COMMIT;",
+                "BEGIN ISOLATION LEVEL SERIALIZABLE; SET LOCAL search_path = a; UPDATE t SET v = :v; COMMIT;",
+                4,
+            ),
+            (
+                "SELECT :v;",
+                "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE; SET LOCAL search_path = a; SELECT :v;",
+                3,
+            ),
+        ] {
+            let script = parse("own.sql", text, &mut Symbols::new()).unwrap();
+            let changed = script.in_modes("ISOLATION LEVEL SERIALIZABLE", also, true).unwrap();
+            let sql = changed.sql().next().unwrap();
+            assert_eq!((sql.as_written().as_str(), sql.statements.len()), (sent, statements), "{text}");
+        }
+        let script = parse("own.sql", "BEGIN;", &mut Symbols::new()).unwrap();
+        assert!(script.in_modes("ISOLATION LEVEL SERIALIZABLE", also, false).is_err());
     }
 
     #[test]

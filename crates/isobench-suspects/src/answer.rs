@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::between::Carried;
 use crate::judged::Judged;
+use crate::live::Live;
 use crate::script;
 use crate::suspect::{Kind, State, Suspect};
 use crate::template::Template;
@@ -20,6 +21,8 @@ pub const FORMAT: &str = "isobench/suspects";
 pub struct Answer {
     /// The form of the document.
     pub format: &'static str,
+    /// What certainly went wrong while it was recorded, in order.
+    pub live: Vec<Live>,
     /// The number of recorded transactions.
     pub transactions: u64,
     /// Pairs of templates that can race at the levels at which they ran.
@@ -132,7 +135,13 @@ pub struct Row {
 
 impl Answer {
     /// What was found of templates.
-    pub fn of(templates: &[Template], judged: &Judged, carried: &[Carried], doubt: Option<String>) -> Answer {
+    pub fn of(
+        templates: &[Template],
+        live: Vec<Live>,
+        judged: &Judged,
+        carried: &[Carried],
+        doubt: Option<String>,
+    ) -> Answer {
         let racing: BTreeSet<[usize; 2]> = judged.suspects.iter().map(pair).collect();
         let carried: Vec<Between> = between(templates, carried);
         let mut states = judged.states.clone();
@@ -146,6 +155,7 @@ impl Answer {
         }
         Answer {
             format: FORMAT,
+            live,
             transactions: templates.iter().map(|one| one.count).sum(),
             racing: racing.len() as u64,
             pairs: judged.pairs as u64,

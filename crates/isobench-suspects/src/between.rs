@@ -40,10 +40,11 @@ pub struct Carried {
 
 /// The templates of a capture, and what is carried between their transactions once there are programs.
 pub struct History<'a> {
-    recorded: &'a Recorded,
+    pub(crate) recorded: &'a Recorded,
     /// The templates.
     pub templates: Vec<Template>,
-    numbers: Vec<Option<usize>>,
+    /// The number of the template of each transaction.
+    pub(crate) numbers: Vec<Option<usize>>,
 }
 
 impl<'a> History<'a> {
@@ -56,7 +57,7 @@ impl<'a> History<'a> {
     /// What is read in one transaction and written in a later one of the same request, the most frequent first.
     pub fn carried(&self, programs: &Programs) -> Vec<Carried> {
         let mut found: BTreeMap<(usize, usize, String), Carried> = BTreeMap::new();
-        for request in self.requests() {
+        for request in self.requests().into_iter().filter(|request| request.len() > 1) {
             for (place, later) in request.iter().enumerate() {
                 let Some(written) = self.writing(*later, programs) else { continue };
                 for earlier in request[..place].iter().rev().take(BACK) {
@@ -69,8 +70,9 @@ impl<'a> History<'a> {
         found
     }
 
-    /// The transactions of each request, in order.
-    fn requests(&self) -> Vec<Vec<usize>> {
+    /// The transactions of each request, in order: those of a trace, or those that follow one another on a
+    /// connection within a second.
+    pub(crate) fn requests(&self) -> Vec<Vec<usize>> {
         let mut traced: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         let mut sessions: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
         let mut found = Vec::new();
@@ -87,7 +89,6 @@ impl<'a> History<'a> {
             own.push(number);
         }
         found.extend(traced.into_values().chain(sessions.into_values()));
-        found.retain(|request| request.len() > 1);
         found
     }
 
@@ -180,48 +181,56 @@ impl<'a> History<'a> {
                 (!guarded && none && !same.is_empty()).then(|| (Kind::Duplicate, BTreeSet::new()))
             }
             Does::Update => {
-                if !meet(&read.reads, &write.writes) {
-                    return None;
-                }
-                let columns = match (&read.reads, &write.writes) {
-                    (Columns::These(reads), Columns::These(writes)) => {
-                        reads.intersection(writes).cloned().collect()
-                    }
-                    _ => BTreeSet::new(),
-                };
-                // `SET n = n + 1` reads what it changes.
-                let atomic = |column: &String| match &write.reads {
-                    Columns::These(these) => these.contains(column),
-                    Columns::All => false,
-                };
-                let lost: BTreeSet<String> =
-                    columns.iter().filter(|column| !atomic(column)).cloned().collect();
-                if lost.is_empty() && !columns.is_empty() {
-                    return None;
-                }
-                // The same row: the columns of a key are compared with what the read knew of them.
-                let same = of_write().any(|own| {
-                    let known = |pair: &&(String, String)| {
-                        of_read().any(|run| run.compared.contains(pair) || returned(run, pair))
-                    };
-                    let columns = own.compared.iter().filter(known).map(|(column, _)| column.clone());
-                    programs.are_unique(&write.table, &columns.collect())
-                });
-                // A version that was read, and that every change raises.
-                let guarded = of_write().all(|own| {
-                    own.compared
-                        .iter()
-                        .any(|pair| columns.contains(&pair.0) && of_read().any(|run| returned(run, pair)))
-                });
-                (same && !guarded).then_some((Kind::LostUpdate, lost))
+                let (seen, written): (Vec<&Run>, Vec<&Run>) = (of_read().collect(), of_write().collect());
+                let lost = lost_by(programs, (read, &seen), (write, &written))?;
+                Some((Kind::LostUpdate, lost))
             }
             _ => None,
         }
     }
 }
 
+/// The columns of a change that overwrite what a read of an earlier transaction saw of the same row.
+fn lost_by(
+    programs: &Programs,
+    (read, seen): (&Operation, &[&Run]),
+    (write, written): (&Operation, &[&Run]),
+) -> Option<BTreeSet<String>> {
+    if !meet(&read.reads, &write.writes) {
+        return None;
+    }
+    let columns = match (&read.reads, &write.writes) {
+        (Columns::These(reads), Columns::These(writes)) => reads.intersection(writes).cloned().collect(),
+        _ => BTreeSet::new(),
+    };
+    // `SET n = n + 1` reads what it changes.
+    let atomic = |column: &String| match &write.reads {
+        Columns::These(these) => these.contains(column),
+        Columns::All => false,
+    };
+    let lost: BTreeSet<String> = columns.iter().filter(|column| !atomic(column)).cloned().collect();
+    if lost.is_empty() && !columns.is_empty() {
+        return None;
+    }
+    // The same row: the columns of a key are compared with what the read knew of them.
+    let same = written.iter().any(|own| {
+        let known = |pair: &&(String, String)| {
+            seen.iter().any(|run| run.compared.contains(pair) || returned(run, pair))
+        };
+        let columns = own.compared.iter().filter(known).map(|(column, _)| column.clone());
+        programs.are_unique(&write.table, &columns.collect())
+    });
+    // A version that was read, and that every change raises.
+    let guarded = written.iter().all(|own| {
+        own.compared
+            .iter()
+            .any(|pair| columns.contains(&pair.0) && seen.iter().any(|run| returned(run, pair)))
+    });
+    (same && !guarded).then_some(lost)
+}
+
 /// The operations of a template, with their statements.
-fn operations(
+pub(crate) fn operations(
     template: usize,
     programs: &Programs,
     wanted: impl Fn(&Operation) -> bool,
@@ -245,7 +254,7 @@ fn returned(run: &Run, (column, value): &(String, String)) -> bool {
 }
 
 /// True if the only value of a result is zero or false.
-fn counted_none(run: &Run) -> bool {
+pub(crate) fn counted_none(run: &Run) -> bool {
     let [row] = run.results.as_slice() else { return false };
     row.len() == 1 && row.values().all(|value| value == "0" || value == "f")
 }

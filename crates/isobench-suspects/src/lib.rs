@@ -1,4 +1,4 @@
-//! From a recording to the pairs of transactions that can race, by theory alone.
+//! From a recording to the pairs of transactions that can race, by theory alone, and to what went wrong in it.
 //!
 //! Statements get one normal form, and transactions that differ in their values are a template. Each template is a
 //! script in memory, of which theory makes a program; nothing of it is executed. Pairs of programs with common
@@ -18,13 +18,16 @@
 //! | `judge`, `judged` | pairs of templates, by theory |
 //! | `excluded` | which templates can race with none, by theory |
 //! | `between` | what is read in one transaction and written in a later one |
+//! | `live` | what certainly went wrong while the capture was recorded |
 //! | `words` | what a template does, in words |
 //! | `answer` | what was found, as a document |
+//! | `accepted` | the file of suspects that are accepted |
 //! | `text` | the same on one screen |
 //!
 //! Not here: captures' formats (`isobench_capture`), how a server reads statements (`isobench_sql`), what statements
-//! do with rows (`isobench_observation`), theory (`isobench_robustness`), servers and files.
+//! do with rows (`isobench_program`), theory (`isobench_robustness`), servers and files.
 
+mod accepted;
 mod answer;
 mod between;
 mod excluded;
@@ -32,6 +35,7 @@ mod folding;
 mod item;
 mod judge;
 mod judged;
+mod live;
 mod normal;
 mod programs;
 mod scan;
@@ -42,10 +46,12 @@ mod text;
 mod touched;
 mod words;
 
+pub use accepted::{ACCEPTED_START, Accepted, AcceptedError, Unaccepted, Unknown, Why};
 pub use answer::{Answer, Between, FORMAT, Group, Row, Schedule};
 pub use between::{Carried, History};
 pub use item::{Element, Item, Source, Value};
 pub use judged::{Judged, judge};
+pub use live::{Live, Side};
 pub use normal::Normal;
 pub use programs::{Programs, Scripts};
 pub use script::{Assume, Written};

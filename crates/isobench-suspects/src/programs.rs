@@ -112,6 +112,11 @@ impl Programs {
         self.unique.get(table).is_some_and(|all| all.iter().any(|own| own.is_subset(columns)))
     }
 
+    /// The columns of a unique index of a table that are all among these; of several the first ones by name.
+    pub(crate) fn unique_key(&self, table: &str, columns: &BTreeSet<String>) -> Option<&BTreeSet<String>> {
+        self.unique.get(table)?.iter().filter(|own| own.is_subset(columns)).min()
+    }
+
     /// The script of a template, to be shown.
     pub fn script(&self, template: usize) -> Option<&Script> {
         self.written[template].as_ref().ok().map(|one| &one.script)

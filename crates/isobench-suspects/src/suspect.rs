@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use isobench_isolation::Level;
 
 /// What can go wrong, the gravest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// A row is changed by what was read of it before, and another change in between is lost.

@@ -106,6 +106,8 @@ struct Executed {
     /// The recorded rows of its result, by column.
     results: Vec<BTreeMap<String, String>>,
     line: u64,
+    /// When it was sent, and when its answer came.
+    time: [u64; 2],
 }
 
 /// The transactions of a template, to be compared.
@@ -175,6 +177,12 @@ pub(crate) struct Run {
     pub(crate) rows: Option<u64>,
     /// The recorded rows of its result, by column.
     pub(crate) results: Vec<BTreeMap<String, String>>,
+    /// Its normal form.
+    pub(crate) key: String,
+    /// The line of the capture that has it.
+    pub(crate) line: u64,
+    /// When it was sent, and when its answer came.
+    pub(crate) time: [u64; 2],
 }
 
 /// The statements of a transaction as they ran.
@@ -193,7 +201,8 @@ pub(crate) fn runs(transaction: &Transaction) -> Vec<Run> {
                 }
             }
             let results = one.results.clone();
-            found.push(Run { step, compared, assigned, rows: one.rows, results });
+            let (key, line, time) = (one.normal.key.clone(), one.line, one.time);
+            found.push(Run { step, compared, assigned, rows: one.rows, results, key, line, time });
         }
     }
     found
@@ -236,7 +245,8 @@ fn executed(transaction: &Transaction) -> Vec<Executed> {
             pairs.filter_map(|(name, value)| Some((name.clone(), shown(value.as_ref()?)))).collect()
         };
         let results = one.answer.values.iter().map(named).collect();
-        found.push(Executed { normal, savepoint, rows: rows(&one.answer), columns, results, line: one.line });
+        let (rows, line, time) = (rows(&one.answer), one.line, [one.at, one.at + one.took]);
+        found.push(Executed { normal, savepoint, rows, columns, results, line, time });
     }
     found.extend(beyond.map(of_beyond));
     found
@@ -251,6 +261,7 @@ fn of_beyond(beyond: &isobench_replay::Beyond) -> Executed {
         columns: Vec::new(),
         results: Vec::new(),
         line: beyond.line,
+        time: [0, u64::MAX],
     }
 }
 

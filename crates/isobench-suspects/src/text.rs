@@ -4,10 +4,15 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::answer::{Answer, Between, Group, Row, Schedule};
+use crate::live::{Live, Side};
 use crate::suspect::Kind;
+use crate::words::short;
 
 /// How many suspects one screen shows.
 const MOST_SUSPECTS: usize = 7;
+
+/// How many of those that went wrong.
+const MOST_LIVE: usize = 3;
 
 /// How many of those between transactions.
 const MOST_BETWEEN: usize = 3;
@@ -26,6 +31,7 @@ pub struct Screen<'a> {
 /// The answer.
 pub fn render(answer: &Answer, screen: Screen<'_>) -> String {
     let mut text = String::new();
+    live(&mut text, answer, screen);
     head(&mut text, answer, screen);
     suspects(&mut text, answer, screen);
     between(&mut text, answer, screen);
@@ -39,6 +45,81 @@ pub fn render(answer: &Answer, screen: Screen<'_>) -> String {
 
 fn plural(count: u64, one: &str) -> String {
     format!("{count} {one}{}", if count == 1 { "" } else { "s" })
+}
+
+/// What went wrong while it was recorded: the first ones with both sides.
+fn live(text: &mut String, answer: &Answer, screen: Screen<'_>) {
+    let lost = answer.live.iter().filter(|live| live.kind == Kind::LostUpdate).count() as u64;
+    let twice = answer.live.len() as u64 - lost;
+    let mut found = Vec::new();
+    if lost > 0 {
+        found.push(format!("{} {} lost", plural(lost, "change"), if lost == 1 { "was" } else { "were" }));
+    }
+    if twice > 0 {
+        let were = if twice == 1 { "was" } else { "were" };
+        found.push(format!("{} {were} inserted twice", plural(twice, "row")));
+    }
+    if found.is_empty() {
+        return;
+    }
+    paragraph(text, &format!("While this was recorded, {}.", found.join(", and ")), screen.width, 0);
+    let most = if screen.details { usize::MAX } else { MOST_LIVE };
+    for (number, live) in (1..).zip(answer.live.iter().take(most)) {
+        let of_row: Vec<String> =
+            live.row.iter().map(|(column, value)| format!("{column} {value}")).collect();
+        let row = format!("{} {}", short(&live.table), of_row.join(", "));
+        let title = match live.kind {
+            Kind::Duplicate => format!("{row}: inserted twice"),
+            _ => format!("{row}: a change of {} is lost", columns(&live.sides[0].wrote)),
+        };
+        let _ =
+            writeln!(text, "{:>4}  {}", format!("{number}."), cut(&title, screen.width.saturating_sub(6)));
+        let half = (screen.width.saturating_sub(6) / 2).max(20);
+        let sides: Vec<Vec<String>> =
+            live.sides.iter().map(|side| side_lines(side, live, half - 2)).collect();
+        for line in 0..sides[0].len().max(sides[1].len()) {
+            let part = |side: &Vec<String>| side.get(line).cloned().unwrap_or_default();
+            let both = format!("{:<half$}{}", part(&sides[0]), part(&sides[1]));
+            let _ = writeln!(text, "      {}", both.trim_end());
+        }
+        if !live.otherwise.is_empty() {
+            let now = pairs(&live.sides[1].wrote);
+            let one = format!("it is {now}; one after the other it would be {}", pairs(&live.otherwise));
+            paragraph(text, &one, screen.width, 6);
+        }
+    }
+    let rest = answer.live.len().saturating_sub(most);
+    if rest > 0 {
+        let _ = writeln!(text, "  {rest} more: --details");
+    }
+    text.push('\n');
+}
+
+/// What one side read and wrote, with lines of the capture.
+fn side_lines(side: &Side, live: &Live, width: usize) -> Vec<String> {
+    let route = side.route.as_ref().map_or(String::new(), |route| format!(" {route}"));
+    let mut lines = vec![format!("session {}{route}", side.session)];
+    match (side.read_line, live.kind) {
+        (Some(line), Kind::Duplicate) => lines.push(format!("found none (line {line})")),
+        (Some(line), _) if !side.read.is_empty() => {
+            lines.push(format!("read {} (line {line})", pairs(&side.read)));
+        }
+        _ => {}
+    }
+    let wrote = match live.kind {
+        Kind::Duplicate => "inserted it".to_owned(),
+        _ => format!("wrote {}", pairs(&side.wrote)),
+    };
+    lines.push(format!("{wrote} (line {})", side.write_line));
+    lines.iter().map(|line| cut(line, width)).collect()
+}
+
+fn pairs(all: &[(String, String)]) -> String {
+    all.iter().map(|(column, value)| format!("{column} {value}")).collect::<Vec<_>>().join(", ")
+}
+
+fn columns(all: &[(String, String)]) -> String {
+    all.iter().map(|(column, _)| column.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 fn head(text: &mut String, answer: &Answer, screen: Screen<'_>) {

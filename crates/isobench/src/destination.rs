@@ -42,6 +42,8 @@ pub enum Kind {
     Advice,
     /// The levels of scripts, TOML.
     Levels,
+    /// Suspects that are accepted, TOML.
+    Accepted,
     /// A recorded history, binary.
     History,
     /// A table, Parquet.
@@ -171,6 +173,7 @@ impl Kind {
             Kind::Preview => "preview",
             Kind::Advice => "piece of advice",
             Kind::Levels => "file of levels",
+            Kind::Accepted => "file of accepted suspects",
             Kind::History => "history",
             Kind::JUnit => "file of tests",
             Kind::Sarif => "file of findings",
@@ -190,6 +193,7 @@ impl Kind {
             Kind::Preview => is_json(&text, PREVIEW_FORMAT),
             Kind::Advice => is_json(&text, isobench_advice::FORMAT),
             Kind::Levels => text.starts_with(isobench_advice::LEVELS_START),
+            Kind::Accepted => text.starts_with(isobench_suspects::ACCEPTED_START),
             Kind::Page => text.contains("name=\"generator\" content=\"isobench "),
             Kind::JUnit => text.contains(JUNIT_START),
             Kind::Sarif => text.contains(SARIF_SCHEMA) && text.contains("\"name\": \"isobench\""),

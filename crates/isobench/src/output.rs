@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstyle::{AnsiColor, Style};
 use isobench_pgwire::fit;
-use isobench_report::{Terminal, Text};
+use isobench_report::{Extent, Terminal, Text};
 use isobench_result::Emphasis;
 use tempfile::{Builder, NamedTempFile};
 
@@ -137,20 +137,18 @@ fn columns(given: Option<&str>) -> usize {
     given.map_or(USUAL, |columns: usize| columns.max(NARROWEST))
 }
 
-/// How much a report has.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Extent {
-    /// True if its columns are explained.
-    pub legend: bool,
-    /// True if it has all details.
-    pub details: bool,
+/// The extent of a report with these options.
+pub const fn extent(legend: bool, details: bool) -> Extent {
+    match (legend, details) {
+        (true, _) => Extent::Legend,
+        (false, true) => Extent::Details,
+        (false, false) => Extent::Screen,
+    }
 }
 
-impl Extent {
-    /// The terminal that a report of this extent is for.
-    pub fn terminal(self) -> Terminal {
-        Terminal { width: width(), legend: self.legend, details: self.details, unicode: unicode() }
-    }
+/// The terminal of this process, for a report of this extent.
+pub fn terminal(extent: Extent) -> Terminal {
+    Terminal { width: width(), extent, unicode: unicode() }
 }
 
 /// True if the terminal shows characters of Unicode.

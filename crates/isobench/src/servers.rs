@@ -15,6 +15,7 @@ use crate::options::{ConnectionOptions, EmbeddedOptions};
 use crate::output::say;
 use isobench_comparison::{
     Choice, Chosen, Design, Failure, HotStandby, Outcome, Placed, Resolved, Target, enough_connections,
+    require_transactions,
 };
 
 /// Finds the named server, or starts an embedded one for this number of clients, and reports it in
@@ -65,6 +66,15 @@ fn find_either(
     interrupt::watch(&control)?;
     let target = start_target(&options, clients.confined, &control)?;
     Ok((target, control))
+}
+
+/// Starts another embedded server for this number of clients, once signals are watched.
+///
+/// # Errors
+/// It doesn't start.
+pub fn start_another(embedded: &EmbeddedOptions, clients: Clients, control: &Control) -> Outcome<Target> {
+    let options = with_room(embedded.server_options(), clients)?;
+    start_target(&options, clients.confined, control)
 }
 
 /// What the options say of the servers of a plan.
@@ -120,6 +130,12 @@ pub fn stage(
     let (design, notes) = interrupt::blame(&control, placed.fit(&first.database, hot))?;
     for text in &notes {
         note(text);
+    }
+    let shares = targets[0].reach_by(&design.server_factors.endpoints);
+    let mut design = design;
+    design.shares_sessions = interrupt::blame(&control, shares)?;
+    if design.shares_sessions {
+        interrupt::blame(&control, require_transactions(&design))?;
     }
     if let Some(schema) = design.schema() {
         for target in &mut targets {

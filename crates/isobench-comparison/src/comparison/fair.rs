@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::design::{CellPlan, Design, Work};
+use crate::endpoint::DIRECT;
 use crate::session_state::kept;
 use crate::tables::Tables;
 use crate::target::Target;
@@ -85,6 +86,11 @@ pub fn obstacle(design: &Design, targets: &[Target]) -> Option<String> {
     }
     if design.has_faults() {
         return Some("what happens to a server happens to all cells on it (--fault)".to_owned());
+    }
+    if design.server_factors.endpoints.iter().any(|endpoint| endpoint != DIRECT) {
+        return Some(
+            "a pooler's sessions stay, and what the server counts of them comes late (endpoint)".to_owned(),
+        );
     }
     if design.alters() {
         return Some("the settings of a server are those of all cells on it (--alter-system)".to_owned());

@@ -92,7 +92,7 @@ impl Design {
         self.works.extend(changed);
         for work in &self.works {
             for allocation in self.plan.allocations() {
-                crate::modes::ask(&mut work.sources.mix().clone(), allocation, self.protocol)?;
+                crate::modes::ask(&mut work.sources.mix().clone(), allocation, None, self.protocol)?;
             }
         }
         Ok(())

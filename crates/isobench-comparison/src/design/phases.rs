@@ -7,7 +7,7 @@
 use isobench_database::Database;
 use isobench_isolation::{Allocation, Level};
 use isobench_plan::Setting;
-use isobench_result::factor::{SERVER_BIN, SERVER_VERSION, SETTING};
+use isobench_result::factor::{ENDPOINT, SERVER_BIN, SERVER_VERSION, SETTING};
 
 use super::Design;
 use super::faults::{self, Standbys};
@@ -80,6 +80,7 @@ impl Resolved {
                  (-h, -p, -d), or use --setup FILE.sql",
             ));
         }
+        endpoints_fit(design, choice)?;
         let factors = &mut design.server_factors;
         let programs = !factors.versions.is_empty() || !factors.bins.is_empty();
         if programs && (choice.named || choice.programs) {
@@ -194,6 +195,25 @@ impl Resolved {
         }
         Ok(notes)
     }
+}
+
+/// Refuses endpoints where they lead to nothing, or to something else than the cell's server.
+fn endpoints_fit(design: &Design, choice: Choice) -> Outcome {
+    let why = match () {
+        () if design.server_factors.endpoints.is_empty() => return Ok(()),
+        () if !choice.named => {
+            "a pooler leads to a server that was there before, but isobench starts the embedded one; name the server \
+             (-h, -p, -d)"
+        }
+        () if design.plan.readers() > 0 => {
+            "clients that read on a standby (--readers) reach it directly; leave out one"
+        }
+        () if design.has_faults() => {
+            "what happens to the server (--fault) happens to embedded ones; leave out one"
+        }
+        () => return Ok(()),
+    };
+    Err(wrong("vary", format!("{ENDPOINT}: {why}")))
 }
 
 impl Chosen {

@@ -113,6 +113,7 @@ impl Resolved {
             servers: server_factors.servers(),
             sessions: vec![SessionPlan::new()],
             altered: vec![Assignment::new()],
+            shares_sessions: false,
             server_factors,
             faults,
             reconnect,
@@ -211,7 +212,7 @@ fn check_allocations(plan: &Plan, works: &[Work], protocol: Protocol) -> Outcome
             if let Some(level) = allocation.level() {
                 return wrong(format!("{} is one level for all scripts; name it in --levels", level.short()));
             }
-            modes::ask(&mut mix.clone(), allocation, protocol)?;
+            modes::ask(&mut mix.clone(), allocation, None, protocol)?;
         }
     }
     Ok(())

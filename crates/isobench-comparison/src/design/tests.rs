@@ -445,7 +445,7 @@ fn levels_of_scripts_are_rows_after_the_levels() {
     assert_eq!(cells.len(), 8);
     assert_eq!((cells[3].level, cells[3].allocation), (Level::ReadCommitted, Some(0)));
     let mut mix = design.works[0].sources.mix().clone();
-    design.ask_for_levels(&cells[3], &mut mix).unwrap();
+    design.ask_for_levels(&cells[3], None, &mut mix).unwrap();
     let begin_of = |one: &Weighted| Some(one.script.sql().next()?.as_written().replace('\n', ""));
     let begins: Vec<String> = mix.scripts().iter().filter_map(begin_of).collect();
     let begin = |level: &str| format!("BEGIN ISOLATION LEVEL {level};");
@@ -453,7 +453,7 @@ fn levels_of_scripts_are_rows_after_the_levels() {
     // Where no script has a level of its own, nothing is changed.
     let plain = resolve("--levels rc -w reporting").unwrap();
     let mut same = plain.works[0].sources.mix().clone();
-    plain.ask_for_levels(&plain.cells()[0], &mut same).unwrap();
+    plain.ask_for_levels(&plain.cells()[0], None, &mut same).unwrap();
     assert_eq!(same.scripts()[0].script.sql().next().unwrap().as_written(), "BEGIN;");
 }
 

@@ -7,11 +7,13 @@ use std::path::PathBuf;
 
 use isobench_database::{SessionSetting, SettingScope};
 use isobench_pgserver::MajorVersion;
+use isobench_pgwire::{holds_secret, is_connection_string};
 use isobench_plan::{StandbyMode, Vary};
-use isobench_result::factor::{SERVER_BIN, SERVER_VERSION, SETTING};
+use isobench_result::factor::{ENDPOINT, SERVER_BIN, SERVER_VERSION, SETTING};
 
 use super::faults::Standbys;
 use super::values::{distinct, wrong};
+use crate::endpoint::DIRECT;
 use crate::failure::{Failure, Outcome};
 
 /// The value of each parameter.
@@ -24,6 +26,8 @@ pub struct ServerFactors {
     pub versions: Vec<MajorVersion>,
     /// Folders of the embedded server's programs.
     pub bins: Vec<PathBuf>,
+    /// Ways by which clients reach the server, as written.
+    pub endpoints: Vec<String>,
     /// Settings, by name, with their values.
     pub settings: Vec<Vary>,
     /// The standbys of each server.
@@ -94,6 +98,7 @@ pub fn split(vary: &[Vary]) -> Outcome<(ServerFactors, Vec<Vary>)> {
             Some(name) => factors.settings.push(setting(name, one)?),
             None if one.name == SERVER_VERSION => factors.versions = versions(one)?,
             None if one.name == SERVER_BIN => factors.bins = one.values.iter().map(PathBuf::from).collect(),
+            None if one.name == ENDPOINT => factors.endpoints = endpoints(one)?,
             None => rest.push(one.clone()),
         }
     }
@@ -121,6 +126,29 @@ fn setting(name: &str, vary: &Vary) -> Outcome<Vary> {
         return Err(wrong("vary", format!("{}: this setting isn't varied: {why}", vary.name)));
     }
     Ok(Vary { name: name.to_owned(), values: vary.values.clone() })
+}
+
+/// The ways by which clients reach the server. The result keeps them as written.
+fn endpoints(vary: &Vary) -> Outcome<Vec<String>> {
+    for value in vary.values.iter().filter(|value| *value != DIRECT) {
+        if !is_connection_string(value) {
+            return Err(wrong(
+                "vary",
+                format!(
+                    "{ENDPOINT}={value}: use {DIRECT}, or a connection string such as \"host=127.0.0.1 port=6432\""
+                ),
+            ));
+        }
+        if holds_secret(value) {
+            return Err(wrong(
+                "vary",
+                format!(
+                    "{ENDPOINT}: leave out the password, which results would keep; use a password file or PGPASSWORD"
+                ),
+            ));
+        }
+    }
+    Ok(vary.values.clone())
 }
 
 fn versions(vary: &Vary) -> Outcome<Vec<MajorVersion>> {
@@ -316,7 +344,9 @@ mod tests {
     fn settings_go_where_they_can_be_set() {
         let texts = ["server-bin=/a,/b", "setting:work_mem=1MB,4MB", "setting:wal_level=minimal,replica"];
         let (factors, rest) = read(&texts).unwrap();
-        assert!(rest.is_empty());
+        assert!(rest.is_empty() && factors.endpoints.is_empty());
+        let (ways, _) = read(&["endpoint=direct,host=a port=6432"]).unwrap();
+        assert_eq!(ways.endpoints, ["direct", "host=a port=6432"]);
         assert_eq!(factors.servers().len(), 2);
         let (servers, sessions, _) = factors.place(&Known, true, false).unwrap();
         let servers: Vec<String> = servers
@@ -356,6 +386,9 @@ mod tests {
             (&["server-version=13"], "server-version=13"),
             (&["server-version=new"], "server-version=new"),
             (&["server-version=14", "server-bin=/a"], "give one of them"),
+            (&["endpoint=pooler"], "use direct, or a connection string"),
+            (&["endpoint=direct,direct"], "twice"),
+            (&["endpoint=host=a password=b"], "leave out the password"),
             (&["setting:=1"], "no setting has such a name"),
             (&["setting:work_mem'=1"], "no setting has such a name"),
             (&["setting:search_path=x"], "other tables"),

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use isobench_isolation::Allocation;
 
-use super::actor::Answer;
-use super::ground::{GroundTable, Row};
+use super::execution::Answer;
 use super::outcome::Outcome;
 use super::step::Step;
+use super::tables::{Row, WatchedTable};
 use crate::event::Table;
 
 /// What trying scripts against each other has shown.
@@ -26,7 +26,7 @@ pub struct Found {
     /// Columns whose values an order doesn't determine (from sequences, the clock, random numbers),
     /// as `table.column`. They aren't judged by themselves.
     pub masked: BTreeSet<String>,
-    /// Casts that take different ways when the same order is run twice, and so weren't judged.
+    /// Combinations that take different ways when the same order is run twice, and so weren't judged.
     pub undetermined: u64,
     /// Outcomes that no order gives because a statement asks for them.
     pub by_design: Vec<ByDesign>,
@@ -163,10 +163,10 @@ impl Found {
 }
 
 impl Order {
-    pub(super) fn new(order: &[usize], outcome: &Outcome, tables: &[GroundTable]) -> Order {
+    pub(super) fn new(order: &[usize], outcome: &Outcome, tables: &[WatchedTable]) -> Order {
         let (mut changes, mut changed_tables) = (Vec::new(), Vec::new());
         for (table, changed) in &outcome.delta.tables {
-            let GroundTable { name, columns, .. } = &tables[*table];
+            let WatchedTable { name, columns, .. } = &tables[*table];
             changes.extend(changed.removed.iter().map(|row| format!("- {name} {}", shown(row))));
             changes.extend(changed.added.iter().map(|row| format!("+ {name} {}", shown(row))));
             changed_tables.push(ChangedTable {

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use isobench_script::literal;
 
 use super::TryError;
-use super::ground::{Delta, Ground, GroundTable, Row, composite, fields, query};
+use super::tables::{Delta, Row, WatchedTable, WatchedTables, composite, fields, query};
 use crate::tester::{Patience, TestSession};
 
 /// Locks of a transaction.
@@ -52,7 +52,7 @@ impl Locks {
     /// The server can't say, or is gone.
     pub fn of(
         pid: i32,
-        ground: &Ground,
+        tables: &WatchedTables,
         control: &mut TestSession,
         patience: Patience<'_>,
     ) -> Result<Locks, TryError> {
@@ -61,7 +61,7 @@ impl Locks {
         query(control, "BEGIN ISOLATION LEVEL READ COMMITTED", patience)?;
         let mut rows = BTreeMap::new();
         let mut result = Ok(());
-        for (number, table) in ground.tables.iter().enumerate() {
+        for (number, table) in tables.all.iter().enumerate() {
             match locked_rows(table, control, patience) {
                 Ok(locked) if locked.is_empty() => {}
                 Ok(locked) => drop(rows.insert(number, locked)),
@@ -82,7 +82,7 @@ impl Locks {
     /// The server is gone.
     pub fn take(
         &self,
-        ground: &Ground,
+        tables: &WatchedTables,
         changed: &Delta,
         session: &mut TestSession,
         patience: Patience<'_>,
@@ -92,7 +92,7 @@ impl Locks {
             let _ = write!(sql, "{statement};");
         }
         for (number, locked) in &self.rows {
-            let table = &ground.tables[*number];
+            let table = &tables.all[*number];
             let added = changed.tables.get(number).map_or(&[][..], |changed| &changed.added);
             for (strength, _) in STRENGTHS {
                 let locked = locked.iter().filter(|locked| locked.strength == strength);
@@ -126,7 +126,7 @@ impl Locks {
 
 /// The rows of a table that are locked by others than this session, which is in a transaction.
 fn locked_rows(
-    table: &GroundTable,
+    table: &WatchedTable,
     control: &mut TestSession,
     patience: Patience<'_>,
 ) -> Result<Vec<LockedRow>, TryError> {

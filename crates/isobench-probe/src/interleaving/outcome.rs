@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::actor::{Answer, Ending, View};
-use super::ground::{Changed, Delta, GroundTable, Row};
+use super::execution::{Answer, Ending, View};
+use super::tables::{Changed, Delta, Row, WatchedTable};
 use crate::event::Table;
 
 /// What came of one run of some transactions.
@@ -71,7 +71,7 @@ fn leaves_nothing(view: &View) -> bool {
 impl Masks {
     /// True if values that an order doesn't determine go on into other columns or into statements, so
     /// that it may show only later what they are good for.
-    pub fn matter_later(&self, tables: &[GroundTable]) -> bool {
+    pub fn matter_later(&self, tables: &[WatchedTable]) -> bool {
         let goes_on = |(table, column): &(usize, usize)| !tables[*table].by_itself[*column];
         !self.sent.is_empty() || self.columns.iter().any(goes_on)
     }

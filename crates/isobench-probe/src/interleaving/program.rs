@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use isobench_script::{Command, CommandKind, Script, Sql, Statement, Symbols, Value, Variables};
 
 /// The numbers that a script's draws are to lead to, by their commands.
-pub type Aims = BTreeMap<usize, i64>;
+pub type Targets = BTreeMap<usize, i64>;
 
 /// Scripts to try against each other, with the variables that all of them start with.
 #[derive(Debug, Clone)]
@@ -88,24 +88,24 @@ pub fn number_of(choice: &Choice, place: Place, start: Option<i64>, least: i64, 
 
 /// One transaction of a trial: a program and its numbers.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Part {
+pub struct Transaction {
     /// The index of the program.
     pub program: usize,
     /// Its numbers.
     pub choice: Choice,
     /// What draws are to lead to instead.
-    pub aims: Aims,
+    pub targets: Targets,
 }
 
-impl Part {
+impl Transaction {
     /// A transaction with the first numbers.
-    pub fn of(program: usize) -> Part {
-        Part::with(program, Choice::new())
+    pub fn of(program: usize) -> Transaction {
+        Transaction::with(program, Choice::new())
     }
 
     /// A transaction with these numbers.
-    pub fn with(program: usize, choice: Choice) -> Part {
-        Part { program, choice, aims: Aims::new() }
+    pub fn with(program: usize, choice: Choice) -> Transaction {
+        Transaction { program, choice, targets: Targets::new() }
     }
 }
 

@@ -1,19 +1,19 @@
-//! The search: states, casts, choices and places to split, as far as the budget goes.
+//! The search: states, combinations, choices and places to split, as far as the budget goes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use super::actor::Ending;
-use super::aims::aimed;
-use super::casts::{Casting, Meeting, combinations, most_but_one, parts};
+use super::alone::Alone;
+use super::combinations::{Combiner, Meeting, combinations, most_but_one, with_choices};
+use super::execution::Ending;
 use super::found::{ByDesign, Found, LevelFound, Order, Witness};
-use super::ground::Delta;
 use super::outcome::{Judgement, Masks, Outcome, orders};
-use super::program::{Part, Programs};
-use super::rehearsal::Rehearsal;
-use super::stage::{Performance, Schedule, Stage};
+use super::program::{Programs, Transaction};
+use super::sessions::{ExecutedSchedule, Schedule, Sessions};
 use super::states::State;
+use super::tables::Delta;
+use super::targets::combinations_with_targets;
 use super::{TryError, Trying};
 
 /// The most steps after which a transaction is split.
@@ -50,10 +50,10 @@ struct Item {
     essential: bool,
     rank: usize,
     state: usize,
-    cast: Vec<Part>,
+    transactions: Vec<Transaction>,
 }
 
-/// Serial orders of a cast that have been run, in the present state.
+/// Serial orders of a combination of transactions that have been run, in the present state.
 #[derive(Default)]
 struct Serial {
     outcomes: BTreeMap<Vec<usize>, Vec<Outcome>>,
@@ -62,7 +62,7 @@ struct Serial {
 
 /// The search.
 pub struct Search<'a, 's> {
-    ready: Rehearsal<'s>,
+    alone: Alone<'s>,
     programs: &'s Programs,
     trying: &'a Trying<'a>,
     began: Instant,
@@ -75,12 +75,17 @@ pub struct Search<'a, 's> {
 }
 
 impl<'a, 's> Search<'a, 's> {
-    pub fn new(stage: Stage<'s>, programs: &'s Programs, trying: &'a Trying<'a>, began: Instant) -> Self {
+    pub fn new(
+        sessions: Sessions<'s>,
+        programs: &'s Programs,
+        trying: &'a Trying<'a>,
+        began: Instant,
+    ) -> Self {
         let levels = trying.allocations.iter().cloned().map(LevelFound::new).collect();
         let found = Found { levels, refused: programs.refused.clone(), ..Found::default() };
-        let ready = Rehearsal::new(stage, programs, trying, began);
+        let alone = Alone::new(sessions, programs, trying, began);
         let (present, reached, sent) = (0, Delta::default(), Vec::new());
-        Search { ready, programs, trying, began, found, present, reached, sent }
+        Search { alone, programs, trying, began, found, present, reached, sent }
     }
 
     /// Tries until everything has been tried, every level has been shown to be unsafe, or the budget
@@ -89,7 +94,7 @@ impl<'a, 's> Search<'a, 's> {
     /// # Errors
     /// The server refuses what isn't a script's, or is gone; the run is stopped.
     pub fn run(mut self) -> Result<Found, TryError> {
-        let states = self.ready.states()?;
+        let states = self.alone.states()?;
         let mut items = self.items(&states);
         items.sort_by_key(|item| item.rank);
         // What the weakest level permits is tried at the others at once, and the rest of it as far as they
@@ -107,7 +112,7 @@ impl<'a, 's> Search<'a, 's> {
                 break;
             }
             self.go_to(&states, item.state)?;
-            let Some(mut serial) = self.learned(&item.cast)? else {
+            let Some(mut serial) = self.learned(&item.transactions)? else {
                 tried += 1;
                 continue;
             };
@@ -117,17 +122,17 @@ impl<'a, 's> Search<'a, 's> {
                 // With several levels of which nothing is known, the weakest one goes ahead.
                 Some(weakest) if open > 1 => {
                     let began = Instant::now();
-                    let wrong = self.splits(state, &item.cast, weakest, &mut serial)?;
+                    let wrong = self.splits(state, &item.transactions, weakest, &mut serial)?;
                     let between = Instant::now();
                     times.0 += between - began;
                     if wrong || times.1 * SHARE_OF_OTHERS < times.0 {
-                        self.at(&others, state, &item.cast, &mut serial)?;
+                        self.at(&others, state, &item.transactions, &mut serial)?;
                         times.1 += between.elapsed();
                     } else {
                         postponed.push(number);
                     }
                 }
-                _ => self.at(&levels, state, &item.cast, &mut serial)?,
+                _ => self.at(&levels, state, &item.transactions, &mut serial)?,
             }
             tried += 1;
         }
@@ -139,8 +144,8 @@ impl<'a, 's> Search<'a, 's> {
             }
             let item = &items[*number];
             self.go_to(&states, item.state)?;
-            if let Some(mut serial) = self.learned(&item.cast)? {
-                self.at(&others, &states[item.state], &item.cast, &mut serial)?;
+            if let Some(mut serial) = self.learned(&item.transactions)? {
+                self.at(&others, &states[item.state], &item.transactions, &mut serial)?;
             }
             left = rest;
         }
@@ -149,8 +154,8 @@ impl<'a, 's> Search<'a, 's> {
         self.found.untried_above = self.untried(left);
         self.found.elapsed = self.began.elapsed();
         self.go_to(&states, 0)?;
-        self.found.refused.extend(self.ready.failing());
-        self.found.violated = self.ready.violated.take();
+        self.found.refused.extend(self.alone.failing());
+        self.found.violated = self.alone.violated.take();
         Ok(self.found)
     }
 
@@ -164,25 +169,25 @@ impl<'a, 's> Search<'a, 's> {
     /// The combinations of scripts in these, as far as they are in the first state.
     fn untried<'i>(&self, items: impl IntoIterator<Item = &'i Item>) -> Vec<String> {
         let first = items.into_iter().filter(|item| item.essential);
-        let names: BTreeSet<String> = first.map(|item| self.names(&item.cast)).collect();
+        let names: BTreeSet<String> = first.map(|item| self.names(&item.transactions)).collect();
         names.into_iter().collect()
     }
 
     /// The scripts that meet, with the rank that their number gives them as a size.
     fn combinations(&self) -> Vec<(Vec<usize>, usize)> {
         if let Some(given) = self.trying.combinations {
-            let all = self.ready.all();
+            let all = self.alone.all();
             let number = |name: &String| all.iter().copied().find(|one| self.programs.name(*one) == name);
             let numbers = |names: &Vec<String>| names.iter().map(number).collect::<Option<Vec<usize>>>();
             // Those that have shown no conflict so far come later, as do larger ones otherwise.
-            let size = |numbers: &Vec<usize>| if self.ready.may_go_wrong(numbers) { 2 } else { 3 };
+            let size = |numbers: &Vec<usize>| if self.alone.may_go_wrong(numbers) { 2 } else { 3 };
             let all = given.iter().filter_map(numbers);
             return all.map(|numbers| (numbers.clone(), size(&numbers))).collect();
         }
         let mut all = Vec::new();
         for size in [2, 3] {
-            let of_size = combinations(&self.ready.all(), size).into_iter();
-            all.extend(of_size.filter(|one| self.ready.may_go_wrong(one)).map(|one| (one, size)));
+            let of_size = combinations(&self.alone.all(), size).into_iter();
+            all.extend(of_size.filter(|one| self.alone.may_go_wrong(one)).map(|one| (one, size)));
         }
         all
     }
@@ -191,52 +196,58 @@ impl<'a, 's> Search<'a, 's> {
     fn is_over(&self, levels: &[usize]) -> bool {
         let mut levels = levels.iter().map(|number| &self.found.levels[*number]);
         let budget = self.trying.budget;
-        let limit = if self.ready.stage.statements < LEAST_STATEMENTS { longest(budget) } else { budget };
+        let limit = if self.alone.sessions.statements < LEAST_STATEMENTS { longest(budget) } else { budget };
         let given = self.trying.combinations.is_some();
         levels.all(|level| level.damage.is_some() || given && level.wrong_answer.is_some())
             || self.began.elapsed() >= limit
     }
 
-    /// Tries a cast at each of these levels that isn't known to be unsafe.
+    /// Tries transactions at each of these levels that isn't known to be unsafe.
     fn at(
         &mut self,
         levels: &[usize],
         state: &State,
-        cast: &[Part],
+        transactions: &[Transaction],
         serial: &mut Serial,
     ) -> Result<(), TryError> {
         for number in levels {
             if self.found.levels[*number].damage.is_none() {
-                self.splits(state, cast, *number, serial)?;
+                self.splits(state, transactions, *number, serial)?;
             }
         }
         Ok(())
     }
 
-    fn names(&self, cast: &[Part]) -> String {
-        let names: Vec<&str> = cast.iter().map(|part| self.programs.name(part.program)).collect();
+    fn names(&self, transactions: &[Transaction]) -> String {
+        let names: Vec<&str> =
+            transactions.iter().map(|transaction| self.programs.name(transaction.program)).collect();
         names.join(" × ")
     }
 
     /// Everything to try, in any order.
     fn items(&self, states: &[State]) -> Vec<Item> {
         let mut items = Vec::new();
-        let (starts, ways) = (&self.ready.stage.starts, self.ready.ways.clone());
-        let rows: Vec<i64> = self.ready.keys.all().collect();
-        let casting = Casting::new(self.programs, starts, ways, &rows);
+        let (starts, ways) = (&self.alone.sessions.starts, self.alone.ways.clone());
+        let rows: Vec<i64> = self.alone.keys.all().collect();
+        let combiner = Combiner::new(self.programs, starts, ways, &rows);
         let combinations = self.combinations();
-        let wanted = |cast: &&Vec<Part>| {
-            let programs: Vec<usize> = cast.iter().map(|part| part.program).collect();
+        let wanted = |transactions: &&Vec<Transaction>| {
+            let programs: Vec<usize> = transactions.iter().map(|transaction| transaction.program).collect();
             self.trying.combinations.is_none() || combinations.iter().any(|(one, _)| *one == programs)
         };
         let meetings: Vec<Vec<Meeting>> =
-            combinations.iter().map(|(combination, _)| casting.meetings(combination)).collect();
+            combinations.iter().map(|(combination, _)| combiner.meetings(combination)).collect();
         for (at, state) in states.iter().enumerate() {
-            for cast in state.own.iter().filter(wanted) {
-                items.push(Item { essential: false, rank: state.rank, state: at, cast: cast.clone() });
+            for transactions in state.own.iter().filter(wanted) {
+                items.push(Item {
+                    essential: false,
+                    rank: state.rank,
+                    state: at,
+                    transactions: transactions.clone(),
+                });
             }
             for ((combination, size), meetings) in combinations.iter().zip(&meetings) {
-                let mut add = |essential: bool, rank: usize, cast: Vec<Part>| {
+                let mut add = |essential: bool, rank: usize, transactions: Vec<Transaction>| {
                     // What matters in the first state matters first.
                     let later = usize::from(at > 0 && !essential) * LESS_ESSENTIAL;
                     let essential = essential && at == 0;
@@ -244,24 +255,24 @@ impl<'a, 's> Search<'a, 's> {
                         essential,
                         rank: state.rank + size - 2 + rank + later,
                         state: at,
-                        cast,
+                        transactions,
                     });
                 };
                 if at == 0 {
                     let rank = usize::from(self.trying.combinations.is_none());
-                    for cast in aimed(combination, &self.ready.runs) {
-                        add(true, rank, cast);
+                    for transactions in combinations_with_targets(combination, &self.alone.runs) {
+                        add(true, rank, transactions);
                     }
                 }
                 if state.largest {
                     let programs: Vec<_> =
                         combination.iter().map(|program| &self.programs.programs[*program]).collect();
                     for (number, choices) in most_but_one(&programs).iter().enumerate() {
-                        add(true, number.div_ceil(3), parts(combination, choices));
+                        add(true, number.div_ceil(3), with_choices(combination, choices));
                     }
                 } else {
                     for Meeting { choices, rank, essential } in meetings {
-                        add(*essential, *rank, parts(combination, choices));
+                        add(*essential, *rank, with_choices(combination, choices));
                     }
                 }
             }
@@ -275,34 +286,33 @@ impl<'a, 's> Search<'a, 's> {
             return Ok(());
         }
         let reached = std::mem::take(&mut self.reached);
-        self.ready.stage.start_again(&reached)?;
+        self.alone.sessions.start_again(&reached)?;
         self.sent.clear();
-        for part in &states[state].prefix {
-            let performance = self.ready.alone(part)?;
-            self.reached = self.reached.then(&performance.outcome.delta);
-            self.sent
-                .extend(performance.steps.into_iter().map(|step| step.sql).filter(|sql| sql != "COMMIT"));
+        for transaction in &states[state].prefix {
+            let executed = self.alone.run(transaction)?;
+            self.reached = self.reached.then(&executed.outcome.delta);
+            self.sent.extend(executed.steps.into_iter().map(|step| step.sql).filter(|sql| sql != "COMMIT"));
         }
         self.present = state;
-        self.ready.stage.note_sequences()
+        self.alone.sessions.note_sequences()
     }
 
-    /// Learns what an order of a cast doesn't determine, in the present state: what differs in the
+    /// Learns what an order of transactions doesn't determine, in the present state: what differs in the
     /// same order, with sequences moved on. `None` if it takes different ways.
-    fn learned(&mut self, cast: &[Part]) -> Result<Option<Serial>, TryError> {
+    fn learned(&mut self, transactions: &[Transaction]) -> Result<Option<Serial>, TryError> {
         let mut serial = Serial::default();
-        let all: Vec<usize> = (0..cast.len()).collect();
+        let all: Vec<usize> = (0..transactions.len()).collect();
         // A second time if values that are masked may matter later: what follows shows it.
         loop {
-            let followed = serial.masks.matter_later(&self.ready.stage.ground.tables);
-            let once = self.serially(cast, &all, 0, &serial.masks)?;
+            let followed = serial.masks.matter_later(&self.alone.sessions.tables.all);
+            let once = self.serially(transactions, &all, 0, &serial.masks)?;
             sleep(Duration::from_millis(1));
-            let again = self.serially(cast, &all, AHEAD, &serial.masks)?;
+            let again = self.serially(transactions, &all, AHEAD, &serial.masks)?;
             if !serial.masks.learn(&once, &again) {
                 self.found.undetermined += 1;
                 return Ok(None);
             }
-            if followed == serial.masks.matter_later(&self.ready.stage.ground.tables) {
+            if followed == serial.masks.matter_later(&self.alone.sessions.tables.all) {
                 serial.outcomes.insert(all, vec![once, again]);
                 self.note_masked(&serial.masks);
                 return Ok(Some(serial));
@@ -312,49 +322,49 @@ impl<'a, 's> Search<'a, 's> {
 
     fn note_masked(&mut self, masks: &Masks) {
         for (table, column) in &masks.columns {
-            let table = &self.ready.stage.ground.tables[*table];
+            let table = &self.alone.sessions.tables.all[*table];
             let Some(column) = table.columns.get(*column) else { continue };
             self.found.masked.insert(format!("{}.{column}", table.name));
         }
     }
 
     /// The transactions that follow, to show what masked values are good for: each script once.
-    fn later(&self, masks: &Masks) -> Vec<Part> {
-        if !masks.matter_later(&self.ready.stage.ground.tables) {
+    fn later(&self, masks: &Masks) -> Vec<Transaction> {
+        if !masks.matter_later(&self.alone.sessions.tables.all) {
             return Vec::new();
         }
-        self.ready.all().into_iter().map(|program| self.ready.first(program)).collect()
+        self.alone.all().into_iter().map(|program| self.alone.first(program)).collect()
     }
 
-    /// Runs a cast in an order. With sequences moved on, it is in the sessions of another level, so
+    /// Runs transactions in an order. With sequences moved on, it is in the sessions of another level, so
     /// that what depends on the session differs, too.
     fn serially(
         &mut self,
-        cast: &[Part],
+        transactions: &[Transaction],
         order: &[usize],
         ahead: i64,
         masks: &Masks,
     ) -> Result<Outcome, TryError> {
         let mut allocation = 0;
         if ahead > 0 {
-            self.ready.stage.put_back(&Delta::default(), ahead)?;
+            self.alone.sessions.put_back(&Delta::default(), ahead)?;
             allocation = self.trying.allocations.len() - 1;
         }
         let later = self.later(masks);
-        let performance =
-            self.ready.stage.perform(cast, &Schedule::Serial(order.to_vec()), allocation, &later)?;
-        self.ready.note_endings(cast, &performance);
-        self.ready.undo(&performance)?;
-        self.ready.note_violation(&performance.outcome);
-        Ok(performance.outcome)
+        let executed =
+            self.alone.sessions.run(transactions, &Schedule::Serial(order.to_vec()), allocation, &later)?;
+        self.alone.note_endings(transactions, &executed);
+        self.alone.undo(&executed)?;
+        self.alone.note_violation(&executed.outcome);
+        Ok(executed.outcome)
     }
 
-    /// Tries a cast at one level, split after each of its steps. Returns whether an outcome wasn't that of
+    /// Tries transactions at one level, split after each of its steps. Returns whether an outcome wasn't that of
     /// an order, which is all that is looked for once the level is known to be unsafe.
     fn splits(
         &mut self,
         state: &State,
-        cast: &[Part],
+        transactions: &[Transaction],
         number: usize,
         serial: &mut Serial,
     ) -> Result<bool, TryError> {
@@ -363,23 +373,22 @@ impl<'a, 's> Search<'a, 's> {
             if (self.trying.stopped)() {
                 return Err(TryError::Stopped);
             }
-            let performance = self.split(cast, after, number, &serial.masks)?;
-            if performance.over || self.began.elapsed() > longest(self.trying.budget) {
+            let executed = self.split(transactions, after, number, &serial.masks)?;
+            if executed.over || self.began.elapsed() > longest(self.trying.budget) {
                 break;
             }
             let tried = &mut self.found.levels[number];
             tried.trials += 1;
             if tried.failure.is_none() {
-                tried.failure =
-                    performance.outcome.endings.iter().find_map(Ending::failure).map(str::to_owned);
+                tried.failure = executed.outcome.endings.iter().find_map(Ending::failure).map(str::to_owned);
             }
-            if performance.inconclusive {
+            if executed.inconclusive {
                 tried.inconclusive += 1;
                 continue;
             }
-            let failed = performance.outcome.endings.iter().any(|ending| *ending != Ending::Done);
+            let failed = executed.outcome.endings.iter().any(|ending| *ending != Ending::Done);
             tried.with_failures += u64::from(failed);
-            let judgement = self.judge(cast, &performance, serial)?;
+            let judgement = self.judge(transactions, &executed, serial)?;
             if judgement == Judgement::Serial {
                 continue;
             }
@@ -387,22 +396,22 @@ impl<'a, 's> Search<'a, 's> {
             if self.found.levels[number].damage.is_some() {
                 break;
             }
-            if let Some(how) = performance.by_design
-                && self.is_asked_for(cast, after, number, &performance, serial)?
+            if let Some(how) = executed.by_design
+                && self.is_asked_for(transactions, after, number, &executed, serial)?
             {
                 let allocation = self.found.levels[number].allocation.clone();
-                self.found.note_by_design(ByDesign { allocation, how, scripts: self.names(cast) });
+                self.found.note_by_design(ByDesign { allocation, how, scripts: self.names(transactions) });
                 continue;
             }
             let known = &self.found.levels[number];
             // Answers to single statements outside of a block are of different moments, as asked for.
             let asked =
-                judgement == Judgement::WrongAnswer && (performance.between || known.wrong_answer.is_some());
+                judgement == Judgement::WrongAnswer && (executed.between || known.wrong_answer.is_some());
             if asked {
                 continue;
             }
-            let Some(judgement) = self.confirmed(cast, after, number, serial)? else { continue };
-            let witness = self.witness(state, cast, judgement, &performance, serial);
+            let Some(judgement) = self.confirmed(transactions, after, number, serial)? else { continue };
+            let witness = self.witness(state, transactions, judgement, &executed, serial);
             let level = &mut self.found.levels[number];
             match judgement {
                 Judgement::Damage => {
@@ -418,16 +427,16 @@ impl<'a, 's> Search<'a, 's> {
 
     fn split(
         &mut self,
-        cast: &[Part],
+        transactions: &[Transaction],
         after: usize,
         allocation: usize,
         masks: &Masks,
-    ) -> Result<Performance, TryError> {
+    ) -> Result<ExecutedSchedule, TryError> {
         let later = self.later(masks);
-        let performance = self.ready.stage.perform(cast, &Schedule::Split(after), allocation, &later)?;
-        self.ready.note_endings(cast, &performance);
-        self.ready.undo(&performance)?;
-        Ok(performance)
+        let executed = self.alone.sessions.run(transactions, &Schedule::Split(after), allocation, &later)?;
+        self.alone.note_endings(transactions, &executed);
+        self.alone.undo(&executed)?;
+        Ok(executed)
     }
 
     /// The orders that may explain an outcome: all of the transactions that committed, with or without
@@ -447,18 +456,18 @@ impl<'a, 's> Search<'a, 's> {
 
     fn judge(
         &mut self,
-        cast: &[Part],
-        performance: &Performance,
+        transactions: &[Transaction],
+        executed: &ExecutedSchedule,
         serial: &mut Serial,
     ) -> Result<Judgement, TryError> {
-        let outcome = &performance.outcome;
+        let outcome = &executed.outcome;
         let mut worst = Judgement::Damage;
         for order in Self::candidates(outcome) {
-            self.run_order(cast, &order, serial)?;
+            self.run_order(transactions, &order, serial)?;
             let ran = &serial.outcomes[&order];
             let judgement = serial.masks.judge(outcome, ran.iter().map(|ran| (order.as_slice(), ran)));
             if judgement == Judgement::Serial {
-                return self.judge_shown(cast, outcome, &order, serial);
+                return self.judge_shown(transactions, outcome, &order, serial);
             }
             worst = worst.min(judgement);
         }
@@ -466,9 +475,14 @@ impl<'a, 's> Search<'a, 's> {
     }
 
     /// Runs an order, if that hasn't been done.
-    fn run_order(&mut self, cast: &[Part], order: &[usize], serial: &mut Serial) -> Result<(), TryError> {
+    fn run_order(
+        &mut self,
+        transactions: &[Transaction],
+        order: &[usize],
+        serial: &mut Serial,
+    ) -> Result<(), TryError> {
         if !serial.outcomes.contains_key(order) {
-            let ran = self.serially(cast, order, 0, &serial.masks)?;
+            let ran = self.serially(transactions, order, 0, &serial.masks)?;
             serial.outcomes.insert(order.to_vec(), vec![ran]);
         }
         Ok(())
@@ -478,7 +492,7 @@ impl<'a, 's> Search<'a, 's> {
     /// otherwise: it may be older than what was written, but some order has to give all of it.
     fn judge_shown(
         &mut self,
-        cast: &[Part],
+        transactions: &[Transaction],
         outcome: &Outcome,
         order: &[usize],
         serial: &mut Serial,
@@ -491,7 +505,7 @@ impl<'a, 's> Search<'a, 's> {
                     fits = true;
                     break;
                 }
-                self.run_order(cast, &other, serial)?;
+                self.run_order(transactions, &other, serial)?;
                 let same = |ran: &Outcome| serial.masks.shows_the_same(*number, view, &ran.views[*number]);
                 if serial.outcomes[&other].iter().any(same) {
                     fits = true;
@@ -509,21 +523,22 @@ impl<'a, 's> Search<'a, 's> {
     /// first one, while another session holds its locks, lead to it, or it can't be seen whether they do.
     fn is_asked_for(
         &mut self,
-        cast: &[Part],
+        transactions: &[Transaction],
         after: usize,
         allocation: usize,
-        performance: &Performance,
+        executed: &ExecutedSchedule,
         serial: &Serial,
     ) -> Result<bool, TryError> {
-        if self.ready.stage.asks_beside_a_wait(&performance.steps) {
+        if self.alone.sessions.asks_during_a_wait(&executed.steps) {
             return Ok(true);
         }
         let later = self.later(&serial.masks);
-        for order in Self::candidates(&performance.outcome) {
-            let beside = self.ready.stage.perform_beside_locks(cast, &order, after, allocation, &later)?;
-            let Some(beside) = beside else { return Ok(true) };
-            self.ready.undo(&beside)?;
-            let judgement = serial.masks.judge(&performance.outcome, [(order.as_slice(), &beside.outcome)]);
+        for order in Self::candidates(&executed.outcome) {
+            let behind =
+                self.alone.sessions.run_behind_locks(transactions, &order, after, allocation, &later)?;
+            let Some(behind) = behind else { return Ok(true) };
+            self.alone.undo(&behind)?;
+            let judgement = serial.masks.judge(&executed.outcome, [(order.as_slice(), &behind.outcome)]);
             if judgement == Judgement::Serial {
                 return Ok(true);
             }
@@ -535,19 +550,19 @@ impl<'a, 's> Search<'a, 's> {
     /// anew, and the same interleaving has to be wrong again. Returns the milder of the judgements.
     fn confirmed(
         &mut self,
-        cast: &[Part],
+        transactions: &[Transaction],
         after: usize,
         number: usize,
         serial: &mut Serial,
     ) -> Result<Option<Judgement>, TryError> {
         let mut worst = Judgement::Damage;
         for ahead in [3 * AHEAD, 7 * AHEAD] {
-            if self.ready.stage.ground.asks_for_time || self.programs.ask_for_time() {
+            if self.alone.sessions.tables.asks_for_time || self.programs.ask_for_time() {
                 sleep(NEXT_SECOND);
             }
             let known: Vec<Vec<usize>> = serial.outcomes.keys().cloned().collect();
             for order in known {
-                let ran = self.serially(cast, &order, ahead, &serial.masks)?;
+                let ran = self.serially(transactions, &order, ahead, &serial.masks)?;
                 let before = &serial.outcomes[&order][0];
                 if !serial.masks.learn(before, &ran) {
                     self.found.undetermined += 1;
@@ -555,11 +570,11 @@ impl<'a, 's> Search<'a, 's> {
                 }
                 serial.outcomes.entry(order).or_default().push(ran);
             }
-            let performance = self.split(cast, after, number, &serial.masks)?;
-            if performance.over || performance.inconclusive {
+            let executed = self.split(transactions, after, number, &serial.masks)?;
+            if executed.over || executed.inconclusive {
                 return Ok(None);
             }
-            let judgement = self.judge(cast, &performance, serial)?;
+            let judgement = self.judge(transactions, &executed, serial)?;
             if judgement == Judgement::Serial {
                 return Ok(None);
             }
@@ -572,29 +587,32 @@ impl<'a, 's> Search<'a, 's> {
     fn witness(
         &self,
         state: &State,
-        cast: &[Part],
+        transactions: &[Transaction],
         judgement: Judgement,
-        performance: &Performance,
+        executed: &ExecutedSchedule,
         serial: &Serial,
     ) -> Witness {
-        let tables = &self.ready.stage.ground.tables;
+        let tables = &self.alone.sessions.tables.all;
         let mut orders = Vec::new();
-        for order in Self::candidates(&performance.outcome) {
+        for order in Self::candidates(&executed.outcome) {
             if let Some(outcome) = serial.outcomes.get(&order).and_then(|outcomes| outcomes.first()) {
                 orders.push(Order::new(&order, outcome, tables));
             }
         }
-        let numbers: Vec<usize> = (0..cast.len()).collect();
+        let numbers: Vec<usize> = (0..transactions.len()).collect();
         let serially = serial.outcomes.values().flatten();
-        let broken = serial.masks.broken(&performance.outcome, serially);
+        let broken = serial.masks.broken(&executed.outcome, serially);
         Witness {
             damage: judgement == Judgement::Damage,
-            scripts: cast.iter().map(|part| self.programs.name(part.program).to_owned()).collect(),
+            scripts: transactions
+                .iter()
+                .map(|transaction| self.programs.name(transaction.program).to_owned())
+                .collect(),
             before: state.before.clone(),
             prefix_sql: self.sent.clone(),
-            no_level_prevents: performance.between,
-            steps: performance.steps.clone(),
-            outcome: Order::new(&numbers, &performance.outcome, tables),
+            no_level_prevents: executed.between,
+            steps: executed.steps.clone(),
+            outcome: Order::new(&numbers, &executed.outcome, tables),
             broken: broken.iter().map(|number| self.trying.conditions[*number].name.clone()).collect(),
             orders,
         }

@@ -11,7 +11,7 @@ use isobench_database::Product;
 use isobench_database::products::POSTGRESQL;
 
 use super::TryError;
-use super::ground::{Row, query};
+use super::tables::{Row, query};
 use crate::tester::{Patience, TestSession};
 
 /// The triggers and foreign keys that have to be switched off to put rows back.

@@ -1,11 +1,11 @@
 //! The states of the tables from which scripts are tried: those from which one soon takes another way.
 
 use super::TryError;
-use super::casts::{combinations, most, moved};
-use super::ground::Delta;
-use super::program::{Choice, Number, Part, Program};
-use super::rehearsal::{LEAST_STATEMENTS, Rehearsal, way};
+use super::alone::{Alone, LEAST_STATEMENTS, way};
+use super::combinations::{combinations, most, moved};
+use super::program::{Choice, Number, Program, Transaction};
 use super::search::LONGEST_LEAST;
+use super::tables::Delta;
 
 /// The most repetitions of a script while it is looked for a change of its way, with numbers that are
 /// equal or count up, and with the largest ones; and of a script that decides something and has taken the
@@ -20,9 +20,9 @@ pub struct State {
     /// What has happened before, for people; empty: nothing.
     pub before: String,
     /// What has happened before.
-    pub prefix: Vec<Part>,
-    /// Casts that belong to it, in addition to those of every state.
-    pub own: Vec<Vec<Part>>,
+    pub prefix: Vec<Transaction>,
+    /// Combinations that belong to it, in addition to those of every state.
+    pub own: Vec<Vec<Transaction>>,
     /// True if it was reached with the largest numbers, so that transactions meet with these.
     pub largest: bool,
     /// The larger, the later it is tried.
@@ -40,7 +40,22 @@ enum Growth {
     Largest,
 }
 
-impl Rehearsal<'_> {
+impl Growth {
+    /// The numbers of a script whose turn it is for the time of this number.
+    fn choice(self, script: &Program, turn: usize) -> Choice {
+        match self {
+            Growth::Equal => Choice::new(),
+            Growth::Counting(draw) => {
+                let above = i64::try_from(turn).unwrap_or(i64::MAX);
+                let draw = script.draws.get(draw).map(|draw| (draw.place, Number::Above(above)));
+                draw.into_iter().collect()
+            }
+            Growth::Largest => most(script),
+        }
+    }
+}
+
+impl Alone<'_> {
     /// The states worth trying: the first one, those after each script and after all, and those from
     /// which a script soon takes another way.
     pub fn states(&mut self) -> Result<Vec<State>, TryError> {
@@ -66,7 +81,7 @@ impl Rehearsal<'_> {
         for program in &usable {
             let before = format!("after {}", self.programs.name(*program));
             for way in &self.ways[*program] {
-                let prefix = vec![Part::with(*program, way.clone())];
+                let prefix = vec![Transaction::with(*program, way.clone())];
                 states.push(State { before: before.clone(), prefix, rank: 2, ..State::default() });
             }
         }
@@ -80,7 +95,7 @@ impl Rehearsal<'_> {
 
     /// True if there is time left to look for states; for the first statements there is more of it.
     fn may_grow(&self) -> bool {
-        let time = if self.stage.statements < LEAST_STATEMENTS {
+        let time = if self.sessions.statements < LEAST_STATEMENTS {
             LONGEST_LEAST.max(self.budget)
         } else {
             self.budget
@@ -92,7 +107,7 @@ impl Rehearsal<'_> {
     fn of_one_way(&self, states: &[State]) -> Vec<usize> {
         let varies = |program: usize| {
             let grown = states.iter().filter(|state| !state.prefix.is_empty());
-            grown.flat_map(|state| &state.own).flatten().any(|part| part.program == program)
+            grown.flat_map(|state| &state.own).flatten().any(|transaction| transaction.program == program)
         };
         let decides = |program: &usize| self.programs.programs[*program].decides();
         self.all().into_iter().filter(|program| decides(program) && !varies(*program)).collect()
@@ -116,19 +131,7 @@ impl Rehearsal<'_> {
         let mut found = Vec::new();
         let scripts: Vec<&Program> =
             in_turn.iter().map(|program| &self.programs.programs[*program]).collect();
-        let draws = scripts.iter().map(|script| script.draws.len()).max().unwrap_or(0);
-        let mut growths = vec![Growth::Equal];
-        growths.extend((0..draws).map(Growth::Counting));
-        let mut ways = 1;
-        if let [script] = scripts[..] {
-            ways = self.ways[in_turn[0]].len();
-            if !script.draws.is_empty() && script.decides() {
-                growths.push(Growth::Largest);
-            }
-        }
-        let growths: Vec<(usize, Growth)> =
-            (0..ways).flat_map(|way| growths.iter().map(move |growth| (way, *growth))).collect();
-        for (way_number, growth) in growths {
+        for (way_number, growth) in self.growths(in_turn) {
             if !self.may_grow() {
                 break;
             }
@@ -138,47 +141,38 @@ impl Rehearsal<'_> {
                 .collect();
             let largest = growth == Growth::Largest;
             // The run of this number, with the script whose turn it is.
-            let part = |run: usize| {
+            let transaction = |run: usize| {
                 let (script, turn) = (run % scripts.len(), run / scripts.len());
-                let above = i64::try_from(turn).unwrap_or(i64::MAX);
-                let (draws, base) = (&scripts[script].draws, &bases[script]);
-                let mut change = match growth {
-                    Growth::Equal => Choice::new(),
-                    Growth::Counting(draw) => {
-                        let draw = draws.get(draw).map(|draw| (draw.place, Number::Above(above)));
-                        draw.into_iter().collect()
-                    }
-                    Growth::Largest => most(scripts[script]),
-                };
+                let mut change = growth.choice(scripts[script], turn);
                 // The numbers that lead to a way stay.
-                change.retain(|place, _| way_number == 0 || !base.contains_key(place));
-                Part::with(in_turn[script], moved(base, &change))
+                change.retain(|place, _| way_number == 0 || !bases[script].contains_key(place));
+                Transaction::with(in_turn[script], moved(&bases[script], &change))
             };
             let repeats = if largest { MOST_WITH_LARGEST } else { most_repeats };
             let (mut first, mut done) = (Vec::new(), Delta::default());
             for run in 0..repeats * scripts.len() {
-                let performance = self.alone(&part(run))?;
+                let executed = self.run(&transaction(run))?;
                 if run == 0 {
-                    self.note_run(&part(run), &performance);
+                    self.note_run(&transaction(run), &executed);
                 }
-                done = done.then(&performance.outcome.delta);
+                done = done.then(&executed.outcome.delta);
                 if !self.may_grow() {
                     break;
                 }
-                let way = way(&performance);
+                let way = way(&executed);
                 match first.get(run % scripts.len()) {
                     None => first.push(way),
                     Some(first) if *first == way => {}
                     Some(_) => {
                         // Of the run before this one and this one, the first is the last that may.
-                        let (before, this) = (part(run - 1), part(run));
+                        let (before, this) = (transaction(run - 1), transaction(run));
                         let own = match scripts.len() {
                             1 => vec![vec![before.clone(), before.clone()], vec![before, this]],
                             _ => vec![vec![before.clone(), this.clone()], vec![this, before]],
                         };
-                        let state = |runs: usize, own: Vec<Vec<Part>>| State {
+                        let state = |runs: usize, own: Vec<Vec<Transaction>>| State {
                             before: self.after(in_turn, runs),
-                            prefix: (0..runs).map(part).collect(),
+                            prefix: (0..runs).map(transaction).collect(),
                             own,
                             largest,
                             rank: usize::from(!largest),
@@ -192,9 +186,26 @@ impl Rehearsal<'_> {
                     }
                 }
             }
-            self.stage.put_back(&done, 0)?;
+            self.sessions.put_back(&done, 0)?;
         }
         Ok(found)
+    }
+
+    /// The ways in which scripts are repeated in turn, each with the numbers that grow.
+    fn growths(&self, in_turn: &[usize]) -> Vec<(usize, Growth)> {
+        let scripts: Vec<&Program> =
+            in_turn.iter().map(|program| &self.programs.programs[*program]).collect();
+        let draws = scripts.iter().map(|script| script.draws.len()).max().unwrap_or(0);
+        let mut growths = vec![Growth::Equal];
+        growths.extend((0..draws).map(Growth::Counting));
+        let mut ways = 1;
+        if let [script] = scripts[..] {
+            ways = self.ways[in_turn[0]].len();
+            if !script.draws.is_empty() && script.decides() {
+                growths.push(Growth::Largest);
+            }
+        }
+        (0..ways).flat_map(|way| growths.iter().map(move |growth| (way, *growth))).collect()
     }
 
     /// What has happened after so many runs of these scripts in turn, for people.

@@ -10,10 +10,10 @@ use isobench_pgwire::{ConnectOptions, Connection, Host};
 use isobench_script::{Prng, Symbols, Variables, parse};
 use isobench_testkit::installed::{postgresql_programs, skip};
 
-use super::actor::Ending;
+use super::execution::Ending;
 use super::outcome::{Judgement, Masks, Outcome};
-use super::program::Part;
-use super::stage::{Schedule, Stage};
+use super::program::Transaction;
+use super::sessions::{Schedule, Sessions};
 use super::{Programs, Trying, explore};
 use crate::{Opener, Options};
 
@@ -70,20 +70,20 @@ fn trying<'a>(open: &Opener, allocations: &'a [Allocation]) -> Trying<'a> {
 }
 
 /// The gravest judgement on all interleavings of two programs.
-fn gravest(stage: &mut Stage<'_>, pair: [usize; 2]) -> Judgement {
-    let cast = pair.map(Part::of);
-    let mut perform = |schedule: Schedule| {
-        let performance = stage.perform(&cast, &schedule, 0, &[]).expect("a run");
-        stage.put_back(&performance.outcome.delta, 0).expect("tables as before");
-        performance
+fn gravest(sessions: &mut Sessions<'_>, pair: [usize; 2]) -> Judgement {
+    let transactions = pair.map(Transaction::of);
+    let mut run = |schedule: Schedule| {
+        let executed = sessions.run(&transactions, &schedule, 0, &[]).expect("a run");
+        sessions.put_back(&executed.outcome.delta, 0).expect("tables as before");
+        executed
     };
     let orders = [vec![0, 1], vec![1, 0]];
     let serial: Vec<Outcome> =
-        orders.iter().map(|order| perform(Schedule::Serial(order.clone())).outcome).collect();
+        orders.iter().map(|order| run(Schedule::Serial(order.clone())).outcome).collect();
     let steps = |number: usize| serial[0].views[number].sent.len();
     let (masks, mut gravest) = (Masks::default(), Judgement::Serial);
     for merge in merges(steps(0), steps(1)) {
-        let outcome = perform(Schedule::Steps(merge)).outcome;
+        let outcome = run(Schedule::Steps(merge)).outcome;
         if outcome.endings.iter().all(|ending| *ending == Ending::Done) {
             let orders = orders.iter().map(Vec::as_slice).zip(&serial);
             gravest = gravest.max(masks.judge(&outcome, orders));
@@ -194,9 +194,10 @@ fn what_all_interleavings_show_is_found_by_splitting_one() {
             };
             empty();
             let trying = trying(&open, &allocations);
-            let mut stage = Stage::open(&programs, &trying).unwrap();
-            let expected = [[0, 0], [0, 1], [1, 1]].map(|pair| gravest(&mut stage, pair)).into_iter().max();
-            drop(stage);
+            let mut sessions = Sessions::open(&programs, &trying).unwrap();
+            let expected =
+                [[0, 0], [0, 1], [1, 1]].map(|pair| gravest(&mut sessions, pair)).into_iter().max();
+            drop(sessions);
             compared += 1;
             let expected = expected.unwrap_or(Judgement::Serial);
             if expected == Judgement::Serial {

@@ -2,6 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use crate::anomalies::Tests;
+use crate::tables::Tables;
+
 /// Time limits, and what there is.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
@@ -15,6 +18,10 @@ pub struct Options {
     pub now: fn() -> Instant,
     /// Sessions whose names begin with `standby` are opened on a standby.
     pub standby: bool,
+    /// The interleavings, if those of a table are run.
+    pub tests: Tests,
+    /// The kind of tables that these make.
+    pub tables: Tables,
 }
 
 impl Default for Options {
@@ -24,6 +31,8 @@ impl Default for Options {
             waits_after: Duration::from_millis(300),
             now: Instant::now,
             standby: false,
+            tests: Tests::default(),
+            tables: Tables::default(),
         }
     }
 }

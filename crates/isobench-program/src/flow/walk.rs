@@ -7,7 +7,7 @@ use isobench_isolation::observed::Dependence;
 use isobench_observation::{HiddenRows, SeenOf};
 use isobench_script::Statement as Kind;
 use isobench_script::{Addend, Amount, Branch, CommandKind, Expr, Script, Slot, Sql, Store, Symbols};
-use isobench_sql::{Catalog, ColumnType, RelationId, Text, chains};
+use isobench_sql::{Catalog, ColumnType, RelationId, Text, chains, is_system_column};
 
 use super::columns::{KeyValue, ReadValue, Row, taken};
 use super::{Edge, Flows, Node, Source, StatementPlace, Taint};
@@ -267,8 +267,6 @@ impl Walk<'_> {
 
     /// The columns that an UPDATE raises: by themselves, or from a value that it requires them to have.
     fn raises(&self, passage: &Passage) -> BTreeSet<String> {
-        // A version has the number of the transaction that wrote it.
-        let own = std::iter::once("xmin".to_owned()).filter(|_| passage.verb == "UPDATE");
         let required = |column: &str, slot: Slot| {
             passage.tests.iter().any(|(tested, of)| *tested == slot && of.name == column)
         };
@@ -284,11 +282,11 @@ impl Walk<'_> {
             .iter()
             .filter(|(column, slot)| before(slot).is_some_and(|from| required(column, from)));
         let columns = by_itself.map(|(column, _)| column).chain(by_variable.map(|(column, _)| column));
-        columns
-            .filter(|column| self.is_integer(passage, column) && !self.is_set_by_triggers(passage, column))
-            .cloned()
-            .chain(own)
-            .collect()
+        let rises = |column: &&String| {
+            is_system_column(column)
+                || self.is_integer(passage, column) && !self.is_set_by_triggers(passage, column)
+        };
+        columns.filter(rises).cloned().collect()
     }
 
     /// True if adding a number to a column's values gives another one, always: to infinity and large numbers of

@@ -299,6 +299,10 @@ impl Accesses<'_> {
         if bound.deletes {
             self.delete(id, bound)?;
         }
+        if !(bound.inserts || bound.updates || bound.deletes) {
+            // It finds rows, and does nothing with them.
+            self.found.push(self.rows(id, bound));
+        }
         Ok(())
     }
 
@@ -588,6 +592,12 @@ mod tests {
         let merge = BoundRelation { merges: true, inserts: true, updates: true, rows: vec![row], ..by_key() };
         let deeds: Vec<Deed> = read(vec![merge]).expect("what it does").iter().map(|one| one.deed).collect();
         assert_eq!(deeds, [Deed::Read, Deed::Insert, Deed::Update]);
+    }
+
+    #[test]
+    fn a_merge_that_does_nothing_reads() {
+        let merge = BoundRelation { merges: true, ..by_key() };
+        assert_eq!(only(merge).deed, Deed::Read);
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub(crate) struct Passage {
     pub tests: Vec<(Slot, ColumnName)>,
     /// It writes the rows of a table that it finds, and its condition tests more than their key.
     pub conditional: bool,
-    /// The table whose rows it updates or deletes.
+    /// The table whose rows it updates or deletes, if it writes no other rows.
     pub target: Option<RelationId>,
     /// The table to which it only adds rows, whatever is in it.
     pub adds_to: Option<RelationId>,
@@ -82,10 +82,11 @@ impl Statement<'_> {
             ("WITH", Command::Update) => "UPDATE".to_owned(),
             ("WITH", Command::Insert) => "INSERT".to_owned(),
             ("WITH", Command::Delete) => "DELETE".to_owned(),
-            _ => first,
+            _ => first.clone(),
         };
         let mut passage = Passage {
-            takes: self.takes(&verb),
+            // What a WITH query writes may depend on any variable.
+            takes: self.takes(&first),
             verb,
             writes,
             gives: Some(bound.outputs.iter().map(|output| self.given(bound, output)).collect()),
@@ -96,17 +97,19 @@ impl Statement<'_> {
         };
         passage.row = self.row(bound);
         passage.adds_to = self.adds_to(bound).filter(|_| passage.uses.is_some());
-        let target = bound.relations.iter().find(|relation| {
-            relation.own && matches!(bound.command, Command::Update | Command::Delete) && is_written(relation)
-        });
-        if let Some(target) = target {
-            self.of_target(bound, target, &mut passage);
+        let mut written = bound.relations.iter().filter(|relation| is_written(relation));
+        let (target, others) = (written.next(), written.next());
+        // A WITH query may write rows otherwise.
+        if let (Some(target), None, Command::Update | Command::Delete) = (target, others, bound.command)
+            && target.own
+        {
+            self.of_target(bound.command, target, &mut passage);
         }
         passage
     }
 
-    /// What it does with the table whose rows it updates or deletes.
-    fn of_target(&self, bound: &Bound, target: &BoundRelation, passage: &mut Passage) {
+    /// What it does with the table whose rows it updates or deletes, if it writes no other rows.
+    fn of_target(&self, command: Command, target: &BoundRelation, passage: &mut Passage) {
         let Some(id) = self.catalog.relation_of(target) else { return };
         let root = self.catalog.root(id);
         let name = |number: &i32| self.catalog.column_name(id, *number);
@@ -119,13 +122,16 @@ impl Statement<'_> {
             .collect();
         let key = self.catalog.relations[root].key_names();
         let has_key = key.iter().all(|part| equal.iter().any(|(column, _)| column == part));
-        let others = !target.found.exactly || equal.iter().any(|(column, _)| !key.contains(&column.as_str()));
+        let found = &target.found;
+        let others = equal.iter().any(|(column, _)| !key.contains(&column.as_str()))
+            || !found.tested.is_empty()
+            || found.alone && !found.exactly;
         passage.conditional = others && has_key;
         let texts = target.found.as_text.iter();
         let texts = texts.filter_map(|(number, value)| Some((name(number)?, self.variable_of(value))));
         let tested = |(name, slot): (String, Option<Slot>)| Some((slot?, ColumnName { table: root, name }));
         passage.tests = equal.into_iter().chain(texts).filter_map(tested).collect();
-        if bound.command == Command::Update {
+        if command == Command::Update {
             let assigned =
                 target.set.iter().filter_map(|(number, value)| Some((number, self.variable_of(value)?)));
             passage.assigns = assigned.filter_map(|(number, slot)| Some((name(number)?, slot))).collect();
@@ -135,9 +141,10 @@ impl Statement<'_> {
                 Raised::Itself => Some((name(number)?, None)),
                 Raised::Parameter(parameter) => Some((name(number)?, Some(self.variable(*parameter)?))),
             };
-            passage.raises = target.raised.iter().filter_map(raised).collect();
-            let alone = bound.relations.iter().filter(|relation| is_written(relation)).count() == 1;
-            passage.sets = if alone { self.sets(root, id, target) } else { None };
+            // A row's version has the number of the transaction that wrote it.
+            let version = ("xmin".to_owned(), None);
+            passage.raises = target.raised.iter().filter_map(raised).chain([version]).collect();
+            passage.sets = self.sets(root, id, target);
         }
     }
 

@@ -295,6 +295,12 @@ fn values_are_carried_between_transactions() {
         "UPDATE t SET v = v + 1 WHERE id = 1 RETURNING v AS x \\gset\nINSERT INTO s VALUES (1, 2, :x);";
     assert_eq!(kept(&[returned]), 1);
     assert_eq!(kept(&[&format!("BEGIN;\n{returned}\nEND;")]), 0);
+    // A version is none if a WITH query sets it otherwise.
+    let guarded = "SELECT v, price FROM t WHERE id = 1 \\gset\nUPDATE t SET price = :price + 1, v = v + 1 WHERE id = 1 AND v = :v;";
+    assert_eq!(kept(&[guarded, "UPDATE t SET price = 0, v = v + 1 WHERE id = 1;"]), 0);
+    let otherwise =
+        "WITH d AS (UPDATE t SET v = 0, price = 7 WHERE id = 1) UPDATE t SET v = v + 1 WHERE id = 2;";
+    assert_eq!(kept(&[guarded, otherwise]), 1);
     // Another column's test guards a value only if that column is a version, or the value's own; and only of its row.
     for (writes, expected) in [
         ("UPDATE t SET v = :v + 1 WHERE id = 1 AND name = ':name';", 1),

@@ -5,4 +5,5 @@ mod proved;
 mod readings;
 mod support;
 mod templates;
+mod touched;
 mod understood;

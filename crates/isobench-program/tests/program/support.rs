@@ -1,5 +1,8 @@
 //! A server with the tables of the corpus, and the catalog of scripts that it has read.
 
+#[path = "../../../isobench-observation/tests/observation/support/statements.rs"]
+mod statements;
+
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -20,27 +23,9 @@ pub fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus").join(name)
 }
 
-/// The statements: each starts on a line whose first character isn't a blank, and ends before the
-/// next one. Lines `-- title` that stand before a statement start a section.
+/// The statements, each with its section.
 pub fn statements() -> Vec<(String, String)> {
-    let text = std::fs::read_to_string(corpus().join("statements.sql")).unwrap();
-    let mut section = String::new();
-    let mut found: Vec<(String, String)> = Vec::new();
-    let mut open = false;
-    for line in text.lines() {
-        if let Some(title) = line.strip_prefix("-- ") {
-            title.clone_into(&mut section);
-            open = false;
-        } else if open && (line.starts_with("FROM") || line == ";") {
-            let last = &mut found.last_mut().unwrap().1;
-            last.push('\n');
-            last.push_str(line);
-        } else {
-            found.push((section.clone(), line.to_owned()));
-            open = true;
-        }
-    }
-    found
+    statements::of(&corpus())
 }
 
 /// A server of its own, and a session.

@@ -4,7 +4,7 @@
 //! Not here: the report with all details (`text`), and the answer itself (`isobench_result::answer`).
 
 use isobench_result::answer::{Brief, Finding, brief, finding};
-use isobench_result::diagnosis::diagnoses;
+use isobench_result::diagnosis::{Diagnosis, diagnoses};
 use isobench_result::document::{Cell, Document, RatioToFirst, are_alike};
 use isobench_result::durability;
 use isobench_result::factor::{Factor, varying};
@@ -16,7 +16,8 @@ use isobench_result::view::{Emphasis, Entry, Heading, Line, Row, Table};
 use isobench_result::words::{capital, distinct};
 
 use super::layout::{self, Spans, wrap_line};
-use super::{experiment, header, precision, seen, sentences, witness};
+use super::short::shortened;
+use super::{Extent, Terminal, experiment, header, histories, precision, seen, sentences, witness};
 
 /// The indentation of everything below the first lines.
 const INDENT: usize = 2;
@@ -33,16 +34,23 @@ const MOST_PHRASE: usize = 44;
 /// The most remedies, and the most things that an original missed.
 const FEW: usize = 2;
 
-/// The blocks of the report. `unicode` is whether the terminal shows ✗ and ✓.
-pub fn blocks(document: &Document, width: usize, unicode: bool) -> Vec<Vec<Spans>> {
+/// The blocks of the report for a terminal, with `width` in place of its own.
+pub fn blocks(document: &Document, width: usize, terminal: Terminal) -> Vec<Vec<Spans>> {
+    let header = header::brief(document, width);
+    let short = shortened(document);
+    let document = short.as_ref().unwrap_or(document);
     let (said, tried) = (brief(document), tried(document));
-    let mut blocks = vec![header::brief(document, width), missed(document, width), answer(&said, width)];
+    let mut blocks = vec![header, missed(document, width), answer(&said, width)];
     if !document.cells.is_empty() {
-        blocks.push(indented(table(document, width.saturating_sub(INDENT), unicode)));
+        blocks.push(indented(table(document, width.saturating_sub(INDENT), terminal.unicode)));
         blocks.push(paragraphs(&results(document), width));
     }
-    blocks.push(proof(document, &said, &tried, width));
-    blocks.push(notes(document, said, &tried, width));
+    let mut shown = proof(document, &said, &tried, width);
+    if terminal.extent == Extent::Audit && shown.is_empty() {
+        shown = indented(plain(histories::witness(document, width.saturating_sub(INDENT))));
+    }
+    blocks.push(shown);
+    blocks.push(notes(document, said, &tried, width, terminal));
     blocks
 }
 
@@ -326,22 +334,45 @@ fn plain(lines: Vec<String>) -> Vec<Spans> {
 }
 
 /// How sure the answer is, what to look at, what may help, and where the rest is.
-fn notes(document: &Document, said: Brief, tried: &[AtLevel<'_>], width: usize) -> Vec<Spans> {
+fn notes(
+    document: &Document,
+    said: Brief,
+    tried: &[AtLevel<'_>],
+    width: usize,
+    terminal: Terminal,
+) -> Vec<Spans> {
+    let is_audit = terminal.extent == Extent::Audit;
+    let found = if is_audit { histories::anomalies(document) } else { Vec::new() };
     let mut sure: Vec<Line> = said.grounds.into_iter().map(Line::plain).collect();
     if !document.cells.is_empty() {
-        sure.extend(precision::briefly(document).map(Line::plain));
+        // An audit isn't made to measure differences.
+        sure.extend(precision::briefly(document).filter(|_| !is_audit).map(Line::plain));
         sure.extend(seen::prevented_ones(document).into_iter().map(Line::plain));
     }
     sure.extend(notes_of_untried(tried).into_iter().map(Line::plain));
-    let doubts = said.doubts.into_iter().chain(flags(document));
+    let (failures, remedies): (Vec<Diagnosis>, Vec<Diagnosis>) =
+        diagnoses(document).into_iter().partition(Diagnosis::is_failure);
+    let failures = failures.into_iter().map(|diagnosis| diagnosis.sentence);
+    let doubts = said.doubts.into_iter().chain(failures).chain(flags(document));
     let mut doubts: Vec<Line> = doubts.map(Line::caution).collect();
     doubts.extend(sentences::faults(document).into_iter().map(Line::caution));
     let warnings = document.warnings.iter().filter(|text| !is_about_turns(text));
     doubts.extend(warnings.map(|text| Line::caution(text.clone())));
     let remedies: Vec<Line> =
-        diagnoses(document).into_iter().take(FEW).map(|diagnosis| Line::plain(diagnosis.sentence)).collect();
-    let more = vec![Line::plain("isobench report --details [RESULT], or the page")];
-    let labelled = [("How sure", sure), ("Warning", doubts), ("Cheaper", remedies), ("More", more)];
+        remedies.into_iter().take(FEW).map(|diagnosis| Line::plain(diagnosis.sentence)).collect();
+    let more = if is_audit {
+        "isobench audit --details, isobench check HISTORY, or the page"
+    } else {
+        "isobench report --details [RESULT], or the page"
+    };
+    let more = vec![Line::plain(more)];
+    let labelled = [
+        ("Anomalies", found),
+        ("How sure", sure),
+        ("Warning", doubts),
+        ("Cheaper", remedies),
+        ("More", more),
+    ];
     labelled.into_iter().flat_map(|(label, lines)| labelled_lines(label, &lines, width)).collect()
 }
 

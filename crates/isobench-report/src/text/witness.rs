@@ -14,6 +14,7 @@ use isobench_result::words::{distinct, enumerated};
 use isobench_result::{AnsweredRows, OrderOutcome, TriedStep, WrongOutcome};
 
 use super::layout::wrap;
+use super::short::folder_of;
 
 /// The columns in which isobench's own workloads note who wrote a row.
 const BOOKKEEPING: [&str; 2] = ["version", "writer"];
@@ -571,8 +572,9 @@ fn columns(wrong: &WrongOutcome, steps: &[ShownStep<'_>], matter: &[String], wid
     let column = (width.saturating_sub(GUTTER) / count).saturating_sub(2);
     let beside = column >= NARROWEST;
     let room = if beside { column } else { width.saturating_sub(GUTTER + 4) };
+    let folder = folder_of(wrong.scripts.iter().map(String::as_str)).map_or(0, str::len);
     let name = |transaction: usize| {
-        let script = wrong.scripts.get(transaction.wrapping_sub(1)).map(|script| plain(script));
+        let script = wrong.scripts.get(transaction.wrapping_sub(1)).map(|script| plain(&script[folder..]));
         script.map_or_else(|| format!("T{transaction}"), |script| format!("T{transaction}  {script}"))
     };
     let mut lines = Vec::new();
@@ -604,7 +606,8 @@ fn columns(wrong: &WrongOutcome, steps: &[ShownStep<'_>], matter: &[String], wid
     lines
 }
 
-fn pad(text: &str, width: usize) -> String {
+/// A text of at least this width.
+pub fn pad(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
 }
 

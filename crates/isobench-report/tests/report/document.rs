@@ -4,7 +4,7 @@ use std::ptr;
 use std::time::Duration;
 
 use isobench_isolation::{EffectiveLevel, Level};
-use isobench_report::{Terminal, render, to_csv};
+use isobench_report::{Extent, Terminal, render, to_csv};
 use isobench_result::{
     Cell, CellLevel, Client, Document, Emphasis, Invariant, Journal, Plan, Server, answer, json_schema,
     summarise,
@@ -19,7 +19,7 @@ use crate::examples::{self, Story, example};
 
 /// A terminal for the report with all details.
 fn details(width: usize) -> Terminal {
-    Terminal { details: true, ..Terminal::of_width(width) }
+    Terminal { extent: Extent::Details, ..Terminal::of_width(width) }
 }
 
 #[test]
@@ -172,13 +172,12 @@ fn summarising_again_changes_nothing() {
 #[test]
 fn no_line_is_wider_than_the_terminal() {
     for (name, document) in examples::all() {
-        let forms = [(false, false), (false, true), (true, true)];
-        for (width, (legend, details)) in
+        let forms = [Extent::Screen, Extent::Audit, Extent::Details, Extent::Legend];
+        for (width, extent) in
             [60, 80, 100, 132, 200].into_iter().flat_map(|width| forms.map(|form| (width, form)))
         {
-            for line in
-                (Terminal { width, legend, details, unicode: true }).render(&document).to_string().lines()
-            {
+            let terminal = Terminal { width, extent, unicode: true };
+            for line in terminal.render(&document).to_string().lines() {
                 assert!(line.width() <= width, "{name} at {width}: {line}");
             }
         }

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use isobench_report::{
-    Layouts as _, Terminal, overview, render, to_bencher, to_csv, to_github_action_benchmark, to_markdown,
+    Extent, Layouts as _, Terminal, overview, render, to_bencher, to_csv, to_github_action_benchmark,
+    to_markdown,
 };
 use isobench_result::{Document, ResultRow, compare_results, compare_series, json_schema};
 use isobench_testkit::golden::expect;
@@ -24,7 +25,7 @@ fn schema_file() -> PathBuf {
 
 /// A terminal for the report with all details.
 fn details(width: usize) -> Terminal {
-    Terminal { details: true, ..Terminal::of_width(width) }
+    Terminal { extent: Extent::Details, ..Terminal::of_width(width) }
 }
 
 /// The examples as they are read after they were saved.
@@ -110,6 +111,17 @@ fn text_is_as_expected() {
     }
 }
 
+/// The report of `isobench audit`: on one screen, with what the histories show.
+#[test]
+fn audits_are_as_expected() {
+    for (name, document) in saved() {
+        if ["checked", "broken-promise", "withheld", "checked-strategies", "observed"].contains(&name) {
+            let audit = Terminal { extent: Extent::Audit, ..Terminal::of_width(80) };
+            expect(golden(&format!("{name}.audit.txt")), &audit.render(&document).to_string());
+        }
+    }
+}
+
 #[test]
 fn details_are_as_expected() {
     for (name, document) in saved() {
@@ -136,7 +148,7 @@ fn narrow_text_stacks_the_rows() {
 #[test]
 fn the_legend_explains_the_columns() {
     let (_, document) = saved().into_iter().find(|(known, _)| *known == "checked").unwrap();
-    let text = Terminal { legend: true, ..Terminal::of_width(80) }.render(&document);
+    let text = Terminal { extent: Extent::Legend, ..Terminal::of_width(80) }.render(&document);
     expect(golden("checked.legend.txt"), &text.to_string());
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use isobench_report::{Terminal, render};
+use isobench_report::{Extent, Terminal, render};
 use isobench_result::Document;
 use isobench_testkit::golden::expect;
 
@@ -16,6 +16,9 @@ const MOST: usize = 40;
 
 /// The most lines beside those of the rows of a report with more rows.
 const MOST_BESIDE_ROWS: usize = 34;
+
+/// The most lines of a witness.
+const MOST_OF_WITNESS: usize = 16;
 
 /// The fewest words of a sentence that must not come twice.
 const WORDS: usize = 5;
@@ -44,7 +47,8 @@ fn the_report_fits_on_a_screen() {
     let mut table = String::new();
     for (name, document) in all() {
         let text = render(&document, 80);
-        let details = Terminal { details: true, ..Terminal::of_width(80) }.render(&document).to_string();
+        let details =
+            Terminal { extent: Extent::Details, ..Terminal::of_width(80) }.render(&document).to_string();
         let (lines, details) = (text.lines().count(), details.lines().count());
         let rows = document.cells.len();
         if rows <= 3 {
@@ -56,6 +60,24 @@ fn the_report_fits_on_a_screen() {
         let _ = writeln!(table, "{name}: {lines} lines, {details} with details");
     }
     expect(folder("tests/golden/lines.txt"), &table);
+}
+
+/// `isobench audit` adds the anomalies of each row, and one witness.
+#[test]
+fn an_audit_fits_on_a_screen() {
+    let mut witnesses = 0;
+    for (name, document) in all() {
+        let audit = Terminal { extent: Extent::Audit, ..Terminal::of_width(80) };
+        let (text, plain) = (audit.render(&document).to_string(), render(&document, 80));
+        let (lines, rows) = (text.lines().count(), document.cells.len());
+        if rows <= 3 {
+            assert!(lines <= MOST, "{name} has {lines} lines:\n{text}");
+        }
+        // A row has a sentence more, of two lines at most.
+        assert!(lines <= plain.lines().count() + 2 * rows + MOST_OF_WITNESS, "{name}:\n{text}");
+        witnesses += usize::from(text.contains(", for example\n"));
+    }
+    assert!(witnesses >= 3, "{witnesses} examples show a witness");
 }
 
 #[test]

@@ -54,6 +54,10 @@ pub struct ObservedStatement {
     pub sent_differently: bool,
     /// The tables whose rows were seen.
     pub tables: Vec<ObservedRows>,
+    /// The tables that it scans as a whole, as the planner said before the measurement; empty if none, or if
+    /// its plan wasn't looked at.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub scans: Vec<String>,
     /// What wasn't seen, a sentence each.
     pub dark: Vec<String>,
     /// What has to be so when it is sent for all of it to be seen: "its OFFSET is 0"; missing if all of

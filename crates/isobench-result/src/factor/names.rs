@@ -4,6 +4,8 @@
 pub const SERVER_VERSION: &str = "server-version";
 /// The folder of the server's programs.
 pub const SERVER_BIN: &str = "server-bin";
+/// The way by which clients reach the server.
+pub const ENDPOINT: &str = "endpoint";
 /// How standbys follow.
 pub const STANDBY: &str = "standby";
 /// What another session does.

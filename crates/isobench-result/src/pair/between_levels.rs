@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::{Matched, PairRatio, Samples, noise};
 use crate::document::{Cell, Document};
-use crate::factor::{Assignment, Names};
+use crate::factor::{Assignment, FactorId, Names};
 use crate::rounds::rate;
 use crate::summarise::pairs_of;
 
@@ -41,8 +41,9 @@ pub fn compared<'a>(a: &Document, pairs: &'a [Matched<'a>]) -> Vec<Compared<'a>>
     let planned = a.plan.levels().first().map(|level| level.name());
     let is_first = |factors: &Assignment| planned.is_none_or(|name| factors.level() == name);
     let beside = |pair: &'a Matched<'a>| {
-        let same =
-            |other: &&Matched| is_first(&other.factors) && other.factors.is_same_but_level(&pair.factors);
+        let same = |other: &&Matched| {
+            is_first(&other.factors) && other.factors.is_same_but(&pair.factors, FactorId::Level)
+        };
         let first = pairs.iter().find(same).filter(|first| first.factors.level() != pair.factors.level())?;
         let samples = Samples {
             of: ratios(pair.b, first.b)?,

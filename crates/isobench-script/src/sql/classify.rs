@@ -1,6 +1,6 @@
 //! Classifies SQL statements by their leading keywords.
 
-use super::lexer::block_comment;
+use super::lexer::{Kind, block_comment, tokens};
 use super::statement::{Savepoint, Statement};
 
 /// The kind of a statement; `None` if there are only blanks, comments and semicolons.
@@ -41,6 +41,21 @@ pub(crate) fn modes_place(text: &str) -> usize {
         place = text.len() - words.rest.len();
     }
     place
+}
+
+/// The place in a text of one or more statements at which the first ends, before its semicolon.
+pub(crate) fn statement_end(text: &str) -> usize {
+    let (mut place, mut end) = (0, 0);
+    for token in tokens(text) {
+        if token.is(";") {
+            return end;
+        }
+        place += token.text.len();
+        if !matches!(token.kind, Kind::Blank | Kind::Comment) {
+            end = place;
+        }
+    }
+    end
 }
 
 /// True if a statement sets the isolation level of its transaction or session, or resets the level

@@ -2,7 +2,7 @@
 //! does, and what each costs.
 //!
 //! Not here: the decision and its words (`isobench_advice`), the programs of scripts
-//! (`isobench_observation`), and the measurement (`isobench_comparison`).
+//! (`isobench_program`), and the measurement (`isobench_comparison`).
 
 mod prices;
 mod questions;
@@ -164,8 +164,8 @@ fn carry_out(
     let question = Question { templates: &found, stopped: &|| control.urgency() > Urgency::None };
     let decision = question.decide(
         |schedule| {
-            let casts = named(&names, &schedule.casts);
-            trial.execute(&work.sources, None, Some(&casts), &levels(&names, schedule.levels))
+            let combinations = named(&names, &schedule.combinations);
+            trial.execute(&work.sources, None, Some(&combinations), &levels(&names, schedule.levels))
         },
         |all| trial.execute(&work.sources, None, None, &levels(&names, all)),
     )?;
@@ -303,8 +303,8 @@ fn check(options: &AdviseOptions, file: &AdviceFile, found: &Templates, trial: &
     }
     let question = Question { templates: found, stopped: &stopped };
     let broken = question.broken(&wanted, |schedule| {
-        let casts = named(trial.names, &schedule.casts);
-        trial.execute(&trial.work.sources, None, Some(&casts), &levels(trial.names, schedule.levels))
+        let combinations = named(trial.names, &schedule.combinations);
+        trial.execute(&trial.work.sources, None, Some(&combinations), &levels(trial.names, schedule.levels))
     })?;
     trial.require_end()?;
     let Some(broken) = broken else {

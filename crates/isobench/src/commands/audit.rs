@@ -1,7 +1,8 @@
 //! `isobench audit`: a checked workload at several levels, one after the other, and the guarantees
 //! that each level kept.
 //!
-//! The measurement is that of `compare`; this file prints the reports on the histories.
+//! The measurement is that of `compare`, and so is the report, with what the histories show. This file
+//! prints the reports on the histories in full (`--details`).
 
 use std::fmt::Write as _;
 
@@ -12,8 +13,7 @@ use crate::options::AuditOptions;
 use isobench_comparison::Judgements;
 use isobench_comparison::{Failure, Outcome};
 
-/// Carries out the audit, and prints the answer of the comparison, followed by what the history of each level
-/// shows.
+/// Carries out the audit, and prints the answer of the comparison with the anomalies of each level.
 ///
 /// # Errors
 /// Wrong options, a workload without a history, no server, an incomplete measurement, a broken
@@ -23,16 +23,18 @@ pub fn audit(options: AuditOptions) -> Outcome {
     if options.no_verdict {
         return Err(Failure::setup("--no-verdict: an audit without a verdict is isobench compare"));
     }
-    let Some(comparison) = carry_out(&options)? else { return Ok(()) };
-    let reports = reports(&comparison.document, &comparison.judgements, comparison.in_full());
+    let Some(mut comparison) = carry_out(&options)? else { return Ok(()) };
+    comparison.show_histories();
+    let in_full = comparison.in_full();
+    let reports = if in_full { reports(&comparison.document, &comparison.judgements) } else { String::new() };
     if let Some(text) = comparison.where_histories_are() {
         eprintln!("{text}");
     }
     comparison.finish(&reports)
 }
 
-/// The report on each cell, below a heading: in full, or the guarantees and the anomalies.
-fn reports(document: &Document, judgements: &Judgements, in_full: bool) -> String {
+/// The report on each cell in full, below a heading.
+fn reports(document: &Document, judgements: &Judgements) -> String {
     let mut text = String::new();
     for (cell, judgement) in document.cells.iter().zip(judgements) {
         let Some(judgement) = judgement else { continue };
@@ -43,38 +45,9 @@ fn reports(document: &Document, judgements: &Judgements, in_full: bool) -> Strin
         for more in cell.strategy.clone().into_iter().chain(varied) {
             heading = heading + ", " + &more;
         }
-        let report = if in_full { judgement.trim_end().to_owned() } else { briefly(judgement) };
+        let line = "═".repeat(heading.chars().count());
         // Writing to a String can't fail.
-        let _ = writeln!(text, "\n{heading}\n{}\n{report}", "═".repeat(heading.chars().count()));
-    }
-    if !in_full && !text.is_empty() {
-        text.push_str("\nOne witness of each anomaly: --details\n");
+        let _ = writeln!(text, "\n{heading}\n{line}\n{}", judgement.trim_end());
     }
     text
-}
-
-/// The guarantees, and the table of anomalies if there are any.
-fn briefly(report: &str) -> String {
-    let mut parts = report.split("\n\n");
-    let guarantees = parts.next().unwrap_or_default();
-    match parts.next().filter(|part| part.starts_with("anomaly ")) {
-        Some(anomalies) => format!("{guarantees}\n\n{}", anomalies.trim_end()),
-        None => guarantees.trim_end().to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_short_report_has_guarantees_and_anomalies() {
-        let report =
-            "Nothing contradicts x.\nThe strongest: y.\n\nanomaly  count\nP4           7\n\nP4: words\n";
-        assert_eq!(
-            briefly(report),
-            "Nothing contradicts x.\nThe strongest: y.\n\nanomaly  count\nP4           7"
-        );
-        assert_eq!(briefly("Nothing contradicts x.\n\nExamined: 3\n"), "Nothing contradicts x.");
-    }
 }

@@ -16,6 +16,7 @@ use isobench_comparison::{
     Target, compare as measure, now, require_log, take_part as part,
 };
 use isobench_database::Database;
+use isobench_report::Extent;
 use isobench_report::gate::of_document;
 use isobench_result::{Document, RequirementResult, judge, requirement_lines, summarise};
 use isobench_runner::Control;
@@ -58,8 +59,8 @@ pub struct Results {
     keep: bool,
     /// The folder of the histories, if they are kept.
     history: Option<PathBuf>,
-    /// Explains the columns.
-    extent: output::Extent,
+    /// How much the report has.
+    extent: Extent,
     /// Open until the command ends.
     _monitor: Monitor,
 }
@@ -119,6 +120,11 @@ fn resolve(options: &CompareOptions) -> Outcome<Resolved> {
 /// # Errors
 /// One is missing or has another plan, or no server is named.
 fn meet(options: &CompareOptions, design: &Design) -> Outcome<Option<Machines>> {
+    if options.machines.any() && !design.server_factors.endpoints.is_empty() {
+        return Err(Failure::setup(
+            "--vary: endpoint: machines that measure together (--peers) reach the server directly; leave out one",
+        ));
+    }
     let (no_verdict, standby) = (options.no_verdict, options.standby_server.is_some());
     let (plan, scripts) = (design.document_plan(&[]), design.document_workload());
     let clients = design.plan.clients().iter().copied().min().unwrap_or(1) + design.plan.readers();
@@ -178,6 +184,13 @@ fn lead(options: &CompareOptions, plan: Resolved, machines: Option<&Machines>) -
             note(&text);
         }
     }
+    if design
+        .workloads
+        .iter()
+        .any(|sources| sources.checked().is_some_and(|chosen| chosen.workload().name == "tpcc"))
+    {
+        note("TPC-C's own isolation tests (clause 3.4.2) run by: isobench probe --tests tpcc");
+    }
     let judging = judging(options, &design, &targets[0].database)?;
     interrupt::blame(&control, prepare(&design, &mut targets, options.yes, &control))?;
     let around = Surroundings {
@@ -196,7 +209,7 @@ fn lead(options: &CompareOptions, plan: Resolved, machines: Option<&Machines>) -
     drop(display);
     match interrupt::blame(&control, outcome) {
         Ok((document, judgements)) => {
-            let extent = output::Extent { legend: options.legend, details: options.details };
+            let extent = output::extent(options.legend, options.details);
             let (keep, history) = (options.keep, options.history.clone());
             let gates = options.gates.clone();
             Ok(Results {
@@ -285,7 +298,14 @@ fn judging(options: &CompareOptions, design: &Design, database: &Database) -> Ou
 impl Results {
     /// True if all details are printed.
     pub const fn in_full(&self) -> bool {
-        self.extent.details
+        self.extent.is_full()
+    }
+
+    /// Adds what the histories show to a report on one screen.
+    pub const fn show_histories(&mut self) {
+        if !self.in_full() {
+            self.extent = Extent::Audit;
+        }
     }
 
     /// Returns a sentence on the folder of the histories, if they are kept.
@@ -324,7 +344,7 @@ impl Results {
         let saved = files.save_all(&document);
         let gated = gates::write(&gates, "compare", of_document(&document));
         let told = saved.as_ref().map_or_else(|_| String::new(), |written| files::told(written));
-        let report = extent.terminal().render(&document);
+        let report = output::terminal(extent).render(&document);
         let after = format!("{histories}{}{told}", requirement_lines(&document.requirements));
         let printed = output::print_report("", &report, &after, files.takes_stdout);
         // After the result is saved, because the server may not answer.

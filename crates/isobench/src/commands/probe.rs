@@ -1,12 +1,15 @@
 //! `isobench probe`: the anomalies that each level permits, or the output of PostgreSQL's isolation
 //! tester.
 
+mod certificate;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use isobench_isolation::{Allocation, Level};
 use isobench_plan::Setting;
+use isobench_probe::anomalies::Tests;
 use isobench_probe::interleaving::{Found, LevelFound};
 use isobench_probe::output::text;
 use isobench_probe::{
@@ -51,18 +54,25 @@ const FEW_CONNECTIONS: &str = "20";
 /// level that was asked for.
 pub fn probe(options: &ProbeOptions) -> Outcome {
     gates::check(&options.gates)?;
-    let attempt = attempt(options)?;
-    let needs_scripts = options.gates.given().filter(|_| attempt.is_none());
-    if let Some(option) = needs_scripts {
-        return Err(Failure::setup(format!(
-            "{option}: needs scripts to try: --file with --setup, --builtin or --workload"
-        )));
-    }
-    if attempt.is_none() && !options.allocation.is_empty() {
+    if options.standby && options.tests == Tests::Tpcc {
         return Err(Failure::setup(
-            "--allocation: needs scripts to try: --file with --setup, --builtin or --workload",
+            "--standby: TPC-C's tests (--tests tpcc) read on no standby; leave out one",
         ));
     }
+    if let Some(path) = &options.certificate {
+        require_scripts(options, false)?;
+        return certificate::certificate(options, path);
+    }
+    if options.tables().len() > 1 {
+        return Err(Failure::setup("--tables: several kinds of tables need --certificate FILE; give one"));
+    }
+    if let Some(option) = options.useless_for_specs().filter(|_| !options.spec.is_empty()) {
+        return Err(Failure::setup(format!(
+            "{option}: specifications (--spec) make their own tables and steps; leave out one, or add --certificate FILE"
+        )));
+    }
+    let attempt = attempt(options)?;
+    require_scripts(options, attempt.is_some())?;
     let read = options.spec.iter().map(|path| read(path)).collect::<Outcome<Vec<(Spec, bool)>>>()?;
     let of_specs = read.iter().any(|(_, recorded)| *recorded);
     let specs: Vec<Spec> = read.into_iter().map(|(spec, _)| spec).collect();
@@ -73,6 +83,7 @@ pub fn probe(options: &ProbeOptions) -> Outcome {
     if target.standby {
         return Err(refusal(&target.place(), "probing takes transactions that write"));
     }
+    require_method(options, &target)?;
     target.claim_namespace(&say)?;
     let outcome = if let Some(attempt) = &attempt {
         interleavings(options, attempt, &target, &control)
@@ -83,6 +94,17 @@ pub fn probe(options: &ProbeOptions) -> Outcome {
     };
     let closed = target.close(false);
     outcome.and(closed)
+}
+
+/// Refuses levels of scripts where there are none.
+fn require_scripts(options: &ProbeOptions, are_there: bool) -> Outcome {
+    let allocation = (!options.allocation.is_empty()).then_some("--allocation");
+    match allocation.or(options.gates.given()).filter(|_| !are_there) {
+        Some(option) => Err(Failure::setup(format!(
+            "{option}: needs scripts to try: --file with --setup, --builtin or --workload"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// The scripts to try against each other, if there are any.
@@ -234,13 +256,45 @@ fn admit_roles(target: &Target) -> Outcome {
     Ok(())
 }
 
-/// Returns a function that opens sessions in the schema of the tables.
-fn opener(target: &Target) -> Opener {
+/// Checks that the server has the table access method of the options, if they name one.
+///
+/// # Errors
+/// It hasn't, or isn't `PostgreSQL`.
+fn require_method(options: &ProbeOptions, target: &Target) -> Outcome {
+    let Some(method) = &options.table_access_method else { return Ok(()) };
+    let wrong =
+        |why: &dyn std::fmt::Display| Failure::setup(format!("--table-access-method {method}: {why}"));
+    let mut connection = target.controller().open().map_err(Failure::setup)?;
+    let known = connection.query("SELECT amname FROM pg_catalog.pg_am WHERE amtype = 't' ORDER BY amname");
+    let known: Vec<String> =
+        known.map_err(|error| wrong(&error))?.rows.into_iter().flatten().flatten().collect();
+    connection.close();
+    if known.contains(method) {
+        return Ok(());
+    }
+    Err(wrong(&format!("the server has no such method; it has {}", known.join(", "))))
+}
+
+/// Returns a function that opens sessions in the schema of the tables, with these settings.
+fn opener(target: &Target, settings: Vec<(&'static str, String)>) -> Opener {
     let (connector, standby) = (target.connector(), target.site().standby().cloned());
-    Arc::new(move |name| match &standby {
-        Some(standby) if name.starts_with("standby") => standby.open(),
-        _ => connector.open(),
+    let set = |(name, value): (&str, String)| format!("SET {name} = '{}'", value.replace('\'', "''"));
+    let set: Vec<String> = settings.into_iter().map(set).collect();
+    Arc::new(move |name| {
+        let mut session = match &standby {
+            Some(standby) if name.starts_with("standby") => standby.open(),
+            _ => connector.open(),
+        }?;
+        for set in &set {
+            session.execute(set)?;
+        }
+        Ok(session)
     })
+}
+
+/// The settings of sessions that the options ask for.
+fn asked(options: &ProbeOptions) -> Vec<(&'static str, String)> {
+    options.table_access_method.iter().map(|method| ("default_table_access_method", method.clone())).collect()
 }
 
 fn limits(options: &ProbeOptions) -> Options {
@@ -248,6 +302,8 @@ fn limits(options: &ProbeOptions) -> Options {
         step_timeout: Duration::from_secs_f64(options.step_timeout),
         waits_after: Duration::from_millis(options.wait_after),
         standby: options.standby,
+        tests: options.tests,
+        tables: options.tables()[0],
         ..Options::default()
     }
 }
@@ -282,7 +338,7 @@ fn matrix(options: &ProbeOptions, target: &Target, control: &Control) -> Outcome
         Progress::Event(_) | Progress::End(..) => {}
     };
     let (matrix, outcome) = run(
-        &opener(target),
+        &opener(target, asked(options)),
         &target.database,
         &levels,
         limits(options),
@@ -337,6 +393,23 @@ fn verdict(matrix: &Matrix, strict: bool) -> Outcome {
     }
 }
 
+/// What runs specifications.
+fn tester<'a>(
+    options: &ProbeOptions,
+    target: &Target,
+    level: Option<Level>,
+    stopped: &'a dyn Fn() -> bool,
+) -> Tester<'a> {
+    Tester {
+        open: opener(target, asked(options)),
+        product: target.database.product,
+        level,
+        options: limits(options),
+        wait_detection: WaitDetection::View,
+        stopped,
+    }
+}
+
 /// Runs the user's specifications, at each requested level.
 fn specifications(options: &ProbeOptions, specs: &[Spec], target: &Target, control: &Control) -> Outcome {
     let levels: Vec<Option<Level>> = match &options.levels {
@@ -347,14 +420,8 @@ fn specifications(options: &ProbeOptions, specs: &[Spec], target: &Target, contr
         if let Some(level) = level {
             eprintln!("at {level}:");
         }
-        let tester = Tester {
-            open: opener(target),
-            product: target.database.product,
-            level,
-            options: limits(options),
-            wait_detection: WaitDetection::View,
-            stopped: &|| control.urgency() > Urgency::None,
-        };
+        let stopped = || control.urgency() > Urgency::None;
+        let tester = tester(options, target, level, &stopped);
         for (spec, path) in specs.iter().zip(&options.spec) {
             let mut printed = Ok(());
             let ran = tester.run(spec, &mut |event| {

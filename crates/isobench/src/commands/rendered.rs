@@ -6,12 +6,14 @@ use std::path::PathBuf;
 
 use clap::ValueEnum as _;
 use isobench_comparison::{Failure, Outcome};
-use isobench_report::{Layouts as _, to_bencher, to_csv, to_github_action_benchmark, to_html, to_markdown};
+use isobench_report::{
+    Extent, Layouts as _, to_bencher, to_csv, to_github_action_benchmark, to_html, to_markdown,
+};
 use isobench_result::{Document, MetricTrend, Pair, Trend, requirement_lines};
 
 use crate::destination::{Kind, check_file, one_stream};
 use crate::options::{RenderingOptions, ReportFormat};
-use crate::output::{self, Extent, is_stream, shown};
+use crate::output::{self, is_stream, shown};
 
 /// Something that can be rendered in every format.
 pub trait Rendered {
@@ -36,7 +38,7 @@ impl Rendered for Document {
     fn print(&self, extent: Extent) -> Outcome {
         output::print_report(
             "",
-            &extent.terminal().render(self),
+            &output::terminal(extent).render(self),
             &requirement_lines(&self.requirements),
             false,
         )

@@ -9,6 +9,7 @@ mod tables;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
+use isobench_report::Extent;
 use isobench_result::{
     Document, Pair, compare_results, compare_series, concerns, judge, requirement_lines, summarise,
 };
@@ -19,7 +20,7 @@ use super::rendered::{Otherwise, deliver, one_stream_of};
 use crate::destination::Kind;
 use crate::latest;
 use crate::options::{RenderingOptions, ReportFormat, ReportOptions};
-use crate::output::{Extent, is_stream, shown};
+use crate::output::{extent, is_stream, shown};
 use crate::saved;
 use isobench_comparison::{Failure, Outcome};
 
@@ -37,12 +38,11 @@ pub fn report(options: &ReportOptions) -> Outcome {
     let results: Vec<Saved> = paths.iter().map(|path| Saved::read(path, options)).collect::<Outcome<_>>()?;
     match results.as_slice() {
         [one] => {
-            let extent = Extent { legend: options.legend, details: options.details };
             let kinds = (Kind::Result, Kind::Lines);
             let tables = options.parquet.as_deref();
             let tables = tables.map(|folder| Tables::new(folder, &options.transactions, &one.document));
             let tables = tables.transpose()?;
-            let rendering = (&options.rendering, extent);
+            let rendering = (&options.rendering, extent(options.legend, options.details));
             deliver(&one.document, rendering, kinds, || one.otherwise(options))?;
             tables.map_or(Ok(()), Tables::write)?;
             // Those that the result was measured with decided the status then.

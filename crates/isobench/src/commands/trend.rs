@@ -5,12 +5,12 @@
 use std::path::Path;
 
 use isobench_comparison::Outcome;
+use isobench_report::Extent;
 use isobench_result::{TrendResult, metric_trend};
 
 use super::rendered::{Otherwise, deliver, one_stream_of};
 use crate::destination::Kind;
 use crate::options::TrendOptions;
-use crate::output::Extent;
 use crate::saved::{Saved, SavedResult};
 
 /// Shows the trend.

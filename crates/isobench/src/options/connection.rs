@@ -92,6 +92,12 @@ impl EmbeddedOptions {
         EmbeddedOptions { settings: plans.chain(&self.settings).cloned().collect(), ..self.clone() }
     }
 
+    /// Returns these options for this version.
+    #[must_use]
+    pub fn of_version(&self, version: MajorVersion) -> EmbeddedOptions {
+        EmbeddedOptions { version: Some(version), ..self.clone() }
+    }
+
     /// Returns these options for one of the servers of a plan.
     pub fn of(&self, server: &ServerPlan) -> EmbeddedOptions {
         let setting =

@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use isobench_isolation::{Allocation, Level};
+use isobench_pgserver::MajorVersion;
+use isobench_probe::Tables;
+use isobench_probe::anomalies::Tests;
 
 use super::{ConnectionOptions, EmbeddedOptions, GateOptions};
 
@@ -15,6 +18,22 @@ pub struct ProbeOptions {
     /// server's default]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = level)]
     pub levels: Option<Vec<Level>>,
+    /// Run these interleavings: anomalies, or tpcc for TPC-C's isolation tests (clause 3.4.2)
+    #[arg(long, value_name = "NAME", default_value = "anomalies", conflicts_with_all = ["file", "builtin", "workload"])]
+    pub tests: Tests,
+    /// Write a page to this file (HTML): servers, levels and anomalies, with each step
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["file", "builtin", "workload", "json", "verbose"])]
+    pub certificate: Option<PathBuf>,
+    /// Probe these versions of the embedded server for the certificate, such as 14,15,16,17,18
+    #[arg(long, value_name = "LIST", value_delimiter = ',', requires = "certificate", conflicts_with_all = ["version", "bin"])]
+    pub versions: Vec<MajorVersion>,
+    /// Kinds of tables: ordinary, unlogged, partitioned; several for the certificate [default:
+    /// ordinary]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with_all = ["file", "builtin", "workload"])]
+    tables: Vec<Tables>,
+    /// Make the tables with this table access method of PostgreSQL
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["file", "builtin", "workload"])]
+    pub table_access_method: Option<String>,
     /// Run these specs of PostgreSQL's isolation tester instead, and print what it would print
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "json")]
     pub spec: Vec<PathBuf>,
@@ -81,6 +100,19 @@ pub struct ProbeOptions {
     /// The named server.
     #[command(flatten)]
     pub connection: ConnectionOptions,
+}
+
+impl ProbeOptions {
+    /// The option that a probe of specifications alone has no use for, if one is given.
+    pub fn useless_for_specs(&self) -> Option<&'static str> {
+        let given = [("--tables", !self.tables.is_empty()), ("--tests", self.tests != Tests::default())];
+        given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
+    }
+
+    /// The kinds of tables; at least one.
+    pub fn tables(&self) -> Vec<Tables> {
+        if self.tables.is_empty() { vec![Tables::Ordinary] } else { self.tables.clone() }
+    }
 }
 
 fn level(text: &str) -> Result<Level, String> {

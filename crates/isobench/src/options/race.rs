@@ -28,7 +28,8 @@ databases stay as the commands leave them.
 
 Exit status: 0 no race in the schedules that were tried; 3 a race at the application's own level, or at the first of \
 --levels; 2 the commands couldn't be tried against each other; 1 wrong options, or no server. Of a capture: 0 no \
-suspects; 3 suspects at the levels at which its transactions ran; 2 none could be judged."
+suspects, or with --check none that isn't accepted; 3 changes lost while it was recorded, or suspects at the levels at \
+which its transactions ran; 2 none could be judged."
 )]
 pub struct RaceOptions {
     /// Isolation levels with which sessions begin: rc, rr, ser or their full names [default: the
@@ -38,7 +39,8 @@ pub struct RaceOptions {
     /// Time for the schedules of each level, such as 30s
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = isobench_plan::seconds)]
     pub budget: f64,
-    /// Try the pairs of commands of this file instead, a list of lists: none may race
+    /// Try the pairs of commands of this file instead, a list of lists: none may race. Of a capture: name only
+    /// suspects that this file doesn't accept
     #[arg(long, value_name = "FILE.toml", conflicts_with_all = ["command", "schedule"])]
     pub check: Option<PathBuf>,
     /// Try only this schedule: A3,B runs three statements of A, then B, then the rest of A
@@ -61,6 +63,9 @@ pub struct RaceOptions {
     /// SQL script that makes the tables of a capture
     #[arg(long, value_name = "FILE.sql", requires = "capture", conflicts_with = "copy_from", help_heading = RECORDED)]
     pub setup: Option<PathBuf>,
+    /// Accept all suspects of a capture: write them to this file, for --check
+    #[arg(long, value_name = "FILE.toml", requires = "capture", conflicts_with = "check", help_heading = RECORDED)]
+    pub write: Option<PathBuf>,
     /// Print all suspects of a capture, and all its kinds of transactions
     #[arg(long, requires = "capture", help_heading = RECORDED)]
     pub details: bool,
@@ -104,8 +109,8 @@ pub struct RaceOptions {
     /// The named server.
     #[command(flatten)]
     pub connection: ConnectionOptions,
-    /// Capture (isobench record): name the pairs of its transactions that can race, by theory alone
-    #[arg(value_name = "CAPTURE", conflicts_with_all = ["command", "check", "schedule", "on_this_database", "serve"])]
+    /// Capture (isobench record): show what was lost meanwhile, and name the pairs of its transactions that can race
+    #[arg(value_name = "CAPTURE", conflicts_with_all = ["command", "schedule", "on_this_database", "serve"])]
     pub capture: Option<PathBuf>,
     /// The commands
     #[arg(last = true, required_unless_present_any = ["check", "capture"], value_name = "COMMAND")]

@@ -81,11 +81,25 @@ fn tip(kind: ErrorKind, given: &str, words: &[String]) -> Option<String> {
     if kind != ErrorKind::UnknownArgument {
         return None;
     }
+    if is_script(given) {
+        return Some(of_scripts(command, words));
+    }
     if given == "-i" && command == "run" {
         return Some("isobench init makes the tables, such as isobench init -s 10".to_owned());
     }
     let short = given.len() == 2 && given.starts_with('-');
     (short && command == given).then(|| format!("did you mean isobench run {}?", words[1..].join(" ")))
+}
+
+fn is_script(word: &str) -> bool {
+    Path::new(word).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("sql"))
+}
+
+/// How the scripts of a command line are named that stand there without an option.
+fn of_scripts(command: &str, words: &[String]) -> String {
+    let alone = words.windows(2).filter(|pair| !pair[0].starts_with('-') && is_script(&pair[1]));
+    let named: Vec<String> = alone.map(|pair| format!("-f {}", pair[1])).collect();
+    format!("scripts are named by -f: isobench {command} {}", named.join(" "))
 }
 
 /// The option of the same meaning as one of another program, by their long names.

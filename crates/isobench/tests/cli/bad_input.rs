@@ -37,6 +37,7 @@ const REFUSED: &[(&str, &[&str])] = &[
     ("compare -f notes.md", &["--file: the file \"notes.md\" is no script", "begins like SQL"]),
     ("run -f notes.md", &["the file \"notes.md\" is no script"]),
     ("advise place.sql", &["a script is named by -f: -f place.sql"]),
+    ("advise --setup t.sql a.sql b.sql", &["isobench advise -f a.sql -f b.sql"]),
     ("advise -f place.sql --copy-from dbname=nosuch", &["--copy-from: it copies", "--setup tables.sql"]),
     ("compare -f place.sql --copy-from dbname=nosuch", &["--copy-from: it copies", "--setup tables.sql"]),
     ("compare --duration 5", &["--duration", "'--time'"]),

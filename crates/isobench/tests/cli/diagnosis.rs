@@ -1,5 +1,6 @@
-//! False conflicts at serializable, diagnosed in the example of the manual's page on own workloads:
-//! as it is, and with the few rows that the page warns of.
+//! Diagnoses on a real server: false conflicts at serializable in the example of the manual's page on own
+//! workloads, as it is and with the few rows that the page warns of; predicate locks that run out; retries
+//! that meet again.
 //!
 //! Not here: the rules of the diagnosis, one by one (crate `isobench-report`).
 
@@ -41,7 +42,10 @@ fn a_small_table_that_is_scanned_is_diagnosed() {
     };
     let trials = || (0..TRIALS).map(|_| compared(&scene, [&few[0], &few[1]]));
     let (text, document) = trials().find(seen).expect("a diagnosis in one of the trials");
-    assert!(text.contains("may be false: table account (100 rows) is scanned as a whole"), "{text}");
+    assert!(
+        text.contains("may be false: table account (100 rows) is scanned as a whole by transfer.sql:"),
+        "{text}"
+    );
     assert!(text.contains("Most of the conflicts at serializable ("), "{text}");
     let server = &document::cells(&document)[1]["rounds"][0]["server"];
     let locked = &server["predicate_locks"]["relations"][0];
@@ -66,4 +70,84 @@ fn the_manuals_own_example_isnt_scanned() {
         );
         assert!(document::count(table, "/index_scans") > 0, "{table}");
     }
+}
+
+/// A script of which each transaction locks some 150 rows.
+const MANY_LOCKS: &str = "\\set a random(1, 9800)\nBEGIN;\nSELECT sum(v) FROM t WHERE id BETWEEN :a AND :a + 150;\n\
+    UPDATE t SET v = v + 1 WHERE id = :a;\nCOMMIT;\n";
+
+/// Settings with which the server has room for locks on 10 × (20 + 22) rows, pages and tables, and doesn't
+/// promote them.
+const LITTLE_ROOM: &str = "--server-setting max_pred_locks_per_transaction=10 --server-setting max_connections=20 \
+    --server-setting max_pred_locks_per_page=1000 --server-setting max_pred_locks_per_relation=100000 \
+    --server-setting enable_seqscan=off --server-setting enable_bitmapscan=off --server-setting \
+    max_worker_processes=8 --server-setting max_wal_senders=10";
+
+fn many_rows(scene: &Scene) {
+    scene.write("lock.sql", MANY_LOCKS);
+    scene.write(
+        "tables.sql",
+        "CREATE TABLE t (id int PRIMARY KEY, v int);\nINSERT INTO t SELECT i, 0 FROM generate_series(1, 10000) i;\n",
+    );
+}
+
+#[test]
+fn predicate_locks_that_run_out_are_diagnosed() {
+    let Some(scene) = Scene::with_server("predicate_locks_that_run_out_are_diagnosed") else { return };
+    many_rows(&scene);
+    let line = format!(
+        "compare -f lock.sql --setup tables.sql --levels ser -c 8 --rounds 1 --time 1 --warmup 0 --try 0s \
+         --continue-on-error --json out.json {LITTLE_ROOM}"
+    );
+    let text = scene.run(&words(&line)).stdout;
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        text.contains("The server ran out of predicate locks at serializable (SQLSTATE 53200, at lock.sql:"),
+        "{text}"
+    );
+    let room = document::read(&scene, "out.json");
+    let version = room["server"]["version"].as_str().expect("a version");
+    let major: u32 = version.split('.').next().and_then(|it| it.parse().ok()).expect("a number");
+    let processes = if major < 18 { 42 } else { 20 + 16 + 2 + 8 + 10 };
+    let counted = format!("(max_pred_locks_per_transaction 10 × {processes} sessions and processes)");
+    assert!(
+        text.contains(&counted) && text.contains("--server-setting max_pred_locks_per_transaction=64"),
+        "{text}"
+    );
+    // The server has room for twice as many locks as there are rows to be locked, and takes no more.
+    let locks = &document::cells(&room)[0]["rounds"][0]["server"]["predicate_locks"];
+    let most = locks["tuple"].as_array().expect("samples").iter().filter_map(serde_json::Value::as_u64).max();
+    assert!(most.is_some_and(|most| most > 150 && most <= 2 * 10 * processes * 11 / 10), "{locks}");
+}
+
+#[test]
+fn a_run_that_ends_for_lack_of_predicate_locks_names_the_setting() {
+    let Some(scene) = Scene::with_server("a_run_that_ends_for_lack_of_predicate_locks_names_the_setting")
+    else {
+        return;
+    };
+    let own = MANY_LOCKS.replace(" t ", " pgbench_accounts ").replace("id", "aid");
+    scene.write("lock.sql", &own.replace("sum(v)", "sum(abalance)").replace("v = v", "abalance = abalance"));
+    let line = format!("run -f lock.sql --isolation ser -c 8 -T 5 --no-verdict {LITTLE_ROOM}");
+    let finished = scene.run(&words(&line)).expect(2);
+    assert!(finished.stderr.contains("the server ran out of predicate locks"), "{}", finished.stderr);
+}
+
+#[test]
+fn retries_that_meet_again_are_diagnosed() {
+    let Some(scene) = Scene::with_database("retries_that_meet_again_are_diagnosed") else { return };
+    scene.write("hot.sql", "BEGIN;\nSELECT v FROM hot;\nUPDATE hot SET v = v + 1;\nCOMMIT;\n");
+    scene.write("tables.sql", "CREATE TABLE hot (v int);\nINSERT INTO hot VALUES (0);\n");
+    let line = "compare -f hot.sql --setup tables.sql --levels rr -c 1,24 --rounds 1 --time 1 --warmup 0.1 --slice 0 \
+        --try 0s --observe annotations";
+    let run = |_| {
+        let text = scene.run(&words(line)).expect(0).stdout;
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    // On a busy machine one client may be as slow as many.
+    let said = |text: &String| {
+        text.contains("Retries at repeatable read, 24 clients start at once (--backoff none)")
+    };
+    let text = (0..TRIALS).map(run).find(said).expect("a diagnosis in one of the trials");
+    assert!(text.contains("Compare with a delay: --backoff none,exponential."), "{text}");
 }

@@ -11,11 +11,13 @@ mod changes;
 mod check;
 mod checked;
 mod ci_templates;
+mod commit_window;
 mod compare;
 mod crashes;
 mod diagnosis;
 mod durability;
 mod encrypted;
+mod endpoints;
 #[expect(dead_code, reason = "tests of layouts use all examples at once")]
 #[path = "../../../isobench-result/tests/result/examples/mod.rs"]
 mod examples;

@@ -291,3 +291,107 @@ fn a_long_fork_between_a_server_and_its_standby() {
     let line = ["probe", "--standby", "-h", "db.example"];
     scene.run(&line).expect(1).says(&["--standby", "embedded PostgreSQL only"]);
 }
+
+#[test]
+fn tpccs_isolation_tests_are_run_at_every_level() {
+    let Some(scene) = Scene::with_database("tpccs_isolation_tests_are_run_at_every_level") else { return };
+    let finished = scene.run(&["probe", "--tests", "tpcc", "--json", "tests.json"]).expect(0);
+    finished.prints(&[
+        "what TPC-C's isolation tests (clause 3.4.2) find at each level",
+        "TPC-C 7, two prices of an item",
+        "permitted: New-Order read 100 for an item, and then 110",
+    ]);
+    let document: Value = serde_json::from_str(&scene.read("tests.json")).expect("JSON");
+    assert_eq!(document["tests"], "tpcc");
+    let failed = |level: &Value| -> Vec<String> {
+        let cells = level["cells"].as_array().expect("cells");
+        assert_eq!(cells.len(), 9);
+        assert!(
+            cells.iter().all(|cell| ["permitted", "prevented"].contains(&cell["outcome"].as_str().unwrap()))
+        );
+        let failed = cells.iter().filter(|cell| cell["outcome"] == "permitted");
+        failed.map(|cell| cell["name"].as_str().expect("a name").to_owned()).collect()
+    };
+    let levels = document["levels"].as_array().expect("levels");
+    let expected = [&["TPC-C 7", "TPC-C 8", "TPC-C 9"][..], &["TPC-C 7", "TPC-C 8", "TPC-C 9"], &[], &[]];
+    for (level, expected) in levels.iter().zip(expected) {
+        assert_eq!(failed(level), expected, "{}", level["requested"]);
+    }
+}
+
+#[test]
+fn a_certificate_has_every_server_with_its_tables_and_each_step() {
+    let test = "a_certificate_has_every_server_with_its_tables_and_each_step";
+    let Some(scene) = Scene::with_database(test) else { return };
+    let line = "probe --certificate page.html --levels rc,rr --tables ordinary,unlogged,partitioned";
+    scene.run(&line.split(' ').collect::<Vec<_>>()).expect(0).says(&["3 servers with their tables probed"]);
+    let page = scene.read("page.html");
+    for part in [
+        ", unlogged tables</div>",
+        ", partitioned tables</div>",
+        "<h2>repeatable read</h2>",
+        "<b>permitted</b>: T1 and T2 both read 10 and 20, and each wrote one of them.",
+        "starting permutation: r1 r2 w1 w2 c1 c2\nstep r1: SELECT val FROM",
+        "<b>prevented</b>: 40001 at step w2, after it had waited.",
+    ] {
+        assert!(page.contains(part), "no {part} in {page}");
+    }
+    // Tables of all kinds give the same, but for steps that name partitions.
+    assert!(!page.contains("not applicable") && !page.contains("undecided"), "{page}");
+    // Specifications are compared with the files of expected output.
+    scene.write("specs/two.spec", TWO);
+    scene.write("specs/other.spec", TWO);
+    scene.write("specs/unknown.spec", TWO);
+    // In the date style of PostgreSQL's tests, with what the tester says of steps that are never used.
+    let dated = TWO
+        .replace("SELECT v FROM t", "SELECT DATE '2008-12-22' AS v")
+        .replace("permutation", "step r3 { }\npermutation");
+    scene.write("specs/dated.spec", &dated);
+    let printed = PRINTED.replace("SELECT v FROM t", "SELECT DATE '2008-12-22' AS v");
+    let printed = printed.replace("v\n-\n3\n", "         v\n----------\n12-22-2008\n");
+    scene.write("expected/dated.out", &format!("unused step name: r3\n{printed}"));
+    scene.write("expected/two_1.out", PRINTED);
+    scene.write("expected/other.out", "something else");
+    let line = "probe --certificate page.html --levels rr --spec specs/two.spec specs/other.spec specs/unknown.spec \
+        specs/dated.spec";
+    scene.run(&line.split(' ').collect::<Vec<_>>()).expect(0);
+    let page = scene.read("page.html");
+    for part in [
+        "<td>two</td><td>as expected</td>",
+        "<td>other</td><td class=\"bad\">differs</td>",
+        "<td>unknown</td><td>run</td>",
+        "<td>dated</td><td>as expected</td>",
+        "<b>differs</b>: other, PostgreSQL",
+    ] {
+        assert!(page.contains(part), "no {part} in {page}");
+    }
+    // A file that isn't isobench's is left alone.
+    scene.write("own.html", "mine");
+    scene.run(&["probe", "--certificate", "own.html"]).expect(1).says(&["--certificate"]);
+    assert_eq!(scene.read("own.html"), "mine");
+}
+
+#[test]
+fn tables_of_one_kind_are_probed_and_wrong_kinds_refused() {
+    let Some(scene) = Scene::with_database("tables_of_one_kind_are_probed_and_wrong_kinds_refused") else {
+        return;
+    };
+    let line = "probe --levels rr --tables partitioned --table-access-method heap";
+    scene
+        .run(&line.split(' ').collect::<Vec<_>>())
+        .expect(0)
+        .prints(&[", partitioned tables: which anomalies"]);
+    for (options, part) in [
+        ("--tables ordinary,unlogged", "need --certificate"),
+        ("--tables temporary", "temporary tables aren't shared"),
+        ("--tests tpcc --standby", "read on no standby"),
+        ("--certificate page.html --allocation *=ser", "--allocation: needs scripts to try"),
+        ("--versions 17", "--certificate"),
+        ("--spec two.spec --tables unlogged", "--tables: specifications (--spec) make their own tables"),
+        ("--tests tpcd", "use anomalies or tpcc"),
+        ("--table-access-method nosuch", "the server has no such method; it has heap"),
+    ] {
+        let line = format!("probe {options}");
+        scene.run(&line.split(' ').collect::<Vec<_>>()).expect(1).says(&[part]);
+    }
+}

@@ -29,6 +29,8 @@ fn three_levels_have_a_verdict_and_twelve_conditions() {
     let finished = scene.run(&words(&options)).expect(0);
     let finished =
         finished.prints(&["tpcc/new-order per minute (TPC-C-like, not a TPC result): read committed"]);
+    let finished =
+        finished.says(&["TPC-C's own isolation tests (clause 3.4.2) run by: isobench probe --tests tpcc"]);
     assert!(!finished.stdout.contains("BROKEN"), "{}", finished.stdout);
     let document = document::read(&scene, "out.json");
     assert_eq!(cells(&document).len(), 3);

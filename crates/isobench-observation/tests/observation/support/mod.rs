@@ -1,5 +1,7 @@
 //! The corpus of statements, a catalog as text, and descriptions of what was observed.
 
+mod statements;
+
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -18,27 +20,9 @@ pub fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus")
 }
 
-/// The statements: each starts on a line whose first character isn't a blank, and ends before the
-/// next one. Lines `-- title` that stand before a statement start a section.
+/// The statements, each with its section.
 pub fn statements() -> Vec<(String, String)> {
-    let text = std::fs::read_to_string(corpus().join("statements.sql")).unwrap();
-    let mut section = String::new();
-    let mut found: Vec<(String, String)> = Vec::new();
-    let mut open = false;
-    for line in text.lines() {
-        if let Some(title) = line.strip_prefix("-- ") {
-            title.clone_into(&mut section);
-            open = false;
-        } else if open && (line.starts_with("FROM") || line == ";") {
-            let last = &mut found.last_mut().unwrap().1;
-            last.push('\n');
-            last.push_str(line);
-        } else {
-            found.push((section.clone(), line.to_owned()));
-            open = true;
-        }
-    }
-    found
+    statements::of(&corpus())
 }
 
 /// The catalog of the corpus's schema, as read from a server and kept as text.

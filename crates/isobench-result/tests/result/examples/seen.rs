@@ -34,6 +34,7 @@ fn statement(line: u32, text: &str, tables: Vec<ObservedRows>, dark: &[&str]) ->
         matters: None,
         matters_if_unsearched: None,
         wholly_if: None,
+        scans: Vec::new(),
         dark: dark.iter().map(|&sentence| sentence.to_owned()).collect(),
     }
 }

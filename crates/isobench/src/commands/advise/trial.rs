@@ -298,8 +298,11 @@ fn allocation_of(scripts: &BTreeSet<&str>, allocation: &Allocation) -> String {
     levels.iter().map(Level::to_string).collect::<Vec<_>>().join(" and ")
 }
 
-pub(super) fn named(names: &[String], casts: &[Vec<usize>]) -> Vec<Vec<String>> {
-    casts.iter().map(|cast| cast.iter().map(|script| names[*script].clone()).collect()).collect()
+pub(super) fn named(names: &[String], combinations: &[Vec<usize>]) -> Vec<Vec<String>> {
+    combinations
+        .iter()
+        .map(|combination| combination.iter().map(|script| names[*script].clone()).collect())
+        .collect()
 }
 
 pub(super) fn levels(names: &[String], levels: &[Level]) -> Allocation {
@@ -364,12 +367,12 @@ impl Tries for Changing<'_, '_> {
     fn execute(
         &mut self,
         set: &ChangeSet,
-        casts: Option<&[Vec<usize>]>,
+        combinations: Option<&[Vec<usize>]>,
     ) -> Outcome<Result<TriedSet, NotChanged>> {
         let texts = set.scripts.iter().map(|script| script.text.clone());
         let sources = self.trial.work.sources.with_texts(texts)?;
-        let casts = casts.map(|casts| named(self.trial.names, casts));
-        self.trial.execute_changed(&sources, set.setup.as_deref(), casts.as_deref(), &set.allocation)
+        let combinations = combinations.map(|combinations| named(self.trial.names, combinations));
+        self.trial.execute_changed(&sources, set.setup.as_deref(), combinations.as_deref(), &set.allocation)
     }
 
     fn read_again(&mut self, scripts: &[ScriptText]) -> Option<Templates> {

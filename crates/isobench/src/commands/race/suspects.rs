@@ -11,15 +11,17 @@ use isobench_database::Asked;
 use isobench_isolation::Level;
 use isobench_pgwire::{ConnectOptions, Connection, Given, fit, process_environment};
 use isobench_replay::Recorded;
+use isobench_result::numbers::counted;
 use isobench_runner::{Control, Urgency};
 use isobench_script::{lexer, literal};
 use isobench_sql::Catalog;
-use isobench_suspects::{Answer, History, Screen, Scripts, judge, render};
+use isobench_suspects::{Accepted, Answer, History, Screen, Scripts, Unaccepted, Unknown, judge, render};
 
 use super::copied::Copied;
 use super::questions::of_capture;
 use crate::commands::dump::dump_schema;
 use crate::commands::scripts::recorded;
+use crate::destination::{Kind, check_file};
 use crate::gates;
 use crate::interrupt;
 use crate::options::RaceOptions;
@@ -38,6 +40,16 @@ const WATCHING: [&str; 9] = [
     "hypopg",
 ];
 
+/// What was found.
+struct Found {
+    /// What isn't accepted.
+    answer: Answer,
+    /// All suspects, to be accepted.
+    accepts: Accepted,
+    /// What the file of `--check` says of the suspects.
+    unaccepted: Option<Unaccepted>,
+}
+
 /// What the recorded database says of its sessions.
 struct Sessions {
     /// The level of those that set none.
@@ -51,14 +63,18 @@ struct Sessions {
 /// # Errors
 /// The capture or the schema can't be read, no server starts; there are suspects; nothing could be judged.
 pub(super) fn suspects(options: &RaceOptions, capture: &Path) -> Outcome {
+    if let Some(path) = &options.write {
+        check_file("--write", path, Kind::Accepted)?;
+    }
+    let accepted = options.check.as_deref().map(read_accepted).transpose()?;
     let recorded = recorded(capture)?;
     let control = Arc::new(Control::new());
     interrupt::watch(&control)?;
     let stopped = || control.urgency() > Urgency::None;
     let (copied, sessions, mut doubts) = copy(options, &recorded, &control)?;
-    let answered = answer(&recorded, &copied, &sessions, &mut doubts, &stopped);
+    let answered = answer(&recorded, &copied, &sessions, &mut doubts, accepted.as_ref(), &stopped);
     let closed = copied.close();
-    let answer = answered?;
+    let Found { answer, accepts, unaccepted } = answered?;
     closed?;
     if let Some(path) = &options.json {
         let json = serde_json::to_string_pretty(&answer).map_err(Failure::setup)?;
@@ -69,16 +85,50 @@ pub(super) fn suspects(options: &RaceOptions, capture: &Path) -> Outcome {
     let screen =
         Screen { width: output::width().min(80), database: database.as_deref(), details: options.details };
     output::print(&render(&answer, screen))?;
+    if let (Some(path), Some(unaccepted)) = (&options.check, &unaccepted) {
+        output::print(&checked(path, unaccepted))?;
+    }
     if stopped() {
         return Err(Failure::Incomplete("interrupted; not all pairs were looked at".to_owned()));
     }
     if answer.is_empty() {
         return Err(Failure::Incomplete("no recorded transaction could be judged; see above".to_owned()));
     }
+    if let Some(path) = &options.write {
+        output::save(path, &accepts.text())?;
+        say(&format!("{} accepted in {}", counted(accepts.len() as u64, "pair"), path.display()));
+    }
+    if !answer.live.is_empty() {
+        return Err(Failure::Broken("transactions of the capture have raced; see above".to_owned()));
+    }
     if answer.suspects.is_empty() && answer.between.is_empty() {
         return Ok(());
     }
     Err(Failure::Broken("transactions of the capture can race; see above".to_owned()))
+}
+
+/// Reads the file of `--check`.
+fn read_accepted(path: &Path) -> Outcome<Accepted> {
+    let wrong =
+        |error: &dyn std::fmt::Display| Failure::setup(format!("--check: {}: {error}", path.display()));
+    let text = isobench_trust::read_to_string(path).map_err(|error| wrong(&error))?;
+    Accepted::read(&text).map_err(|error| wrong(&error))
+}
+
+/// What the file of `--check` accepts, and what it doesn't.
+fn checked(path: &Path, unaccepted: &Unaccepted) -> String {
+    let (path, pairs) = (path.display(), counted(unaccepted.accepted as u64, "pair"));
+    let mut lines = vec![String::new(), format!("  {pairs} more accepted in {path}")];
+    if unaccepted.live > 0 {
+        let times = counted(unaccepted.live as u64, "time");
+        lines.push(format!("  They have raced {times} while this was recorded"));
+    }
+    if !unaccepted.kinds.is_empty() {
+        lines.push(format!("  Not accepted in {path}:"));
+    }
+    let kind = |Unknown { does, line, why }: &Unknown| format!("    {does} (line {line}): {why}");
+    lines.extend(unaccepted.kinds.iter().map(kind));
+    lines.join("\n") + "\n"
 }
 
 /// A connection string as a shell reads it.
@@ -197,8 +247,9 @@ fn answer(
     copied: &Copied,
     sessions: &Sessions,
     doubts: &mut Vec<String>,
+    accepted: Option<&Accepted>,
     stopped: &dyn Fn() -> bool,
-) -> Outcome<Answer> {
+) -> Outcome<Found> {
     let paths = search_paths(recorded);
     // A path that a statement sets isn't that of the statements before.
     let plain = |path: &str| path.replace([' ', '"'], "");
@@ -231,7 +282,13 @@ fn answer(
     catalog.read_statements(scripts.all(), &mut Asked(&mut connection)).map_err(Failure::setup)?;
     connection.close();
     let programs = scripts.programs(&catalog);
-    let judged = judge(&history.templates, &programs, doubts.first().map(String::as_str), stopped);
-    let carried = history.carried(&programs[0]);
-    Ok(Answer::of(&history.templates, &judged, &carried, doubts.first().cloned()))
+    let mut judged = judge(&history.templates, &programs, doubts.first().map(String::as_str), stopped);
+    let mut carried = history.carried(&programs[0]);
+    // Where a name may be another table, nothing is certain.
+    let mut live = if doubts.is_empty() { history.live(&programs[0], stopped) } else { Vec::new() };
+    let accepts = Accepted::of(&history.templates, &judged, &carried);
+    let unaccepted =
+        accepted.map(|accepted| accepted.take_out(&history.templates, &mut judged, &mut carried, &mut live));
+    let answer = Answer::of(&history.templates, live, &judged, &carried, doubts.first().cloned());
+    Ok(Found { answer, accepts, unaccepted })
 }

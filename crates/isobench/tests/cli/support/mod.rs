@@ -8,6 +8,7 @@ pub mod pgbench;
 pub mod pgbouncer;
 pub mod place;
 pub mod program;
+pub mod retrying;
 pub mod scene;
 pub mod terminal;
 

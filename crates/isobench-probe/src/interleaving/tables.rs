@@ -3,57 +3,23 @@
 //! On PostgreSQL a trigger writes each change into a table of isobench's. What it costs is a matter of
 //! the rows that change, not of the size of the tables. Elsewhere small tables are read whole.
 
+mod catalog;
+mod changes;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use isobench_database::Product;
 use isobench_database::products::POSTGRESQL;
-use isobench_script::literal;
 
+use self::catalog::Catalog;
+use self::changes::difference;
 use super::TryError;
 use super::side_effects::{Around, SideEffects};
 use crate::tester::{Patience, Reply, TestSession};
 
-/// The values of a row as text, in the order of the columns.
-pub type Row = Vec<Option<String>>;
-
-/// The rows by which tables differ from an earlier state.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Delta {
-    /// Those of each table that differs, by its index.
-    pub tables: BTreeMap<usize, Changed>,
-}
-
-/// The rows of a table that are gone, and those that are new, each sorted.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Changed {
-    /// Rows that are gone.
-    pub removed: Vec<Row>,
-    /// Rows that are new.
-    pub added: Vec<Row>,
-}
-
-/// A table that scripts may change.
-#[derive(Debug)]
-pub struct GroundTable {
-    /// Its name.
-    pub name: String,
-    /// The names of its columns.
-    pub columns: Vec<String>,
-    oid: String,
-    /// Its name with its schema, quoted.
-    pub qualified: String,
-    quoted: Vec<String>,
-    generated: Vec<bool>,
-    /// Whether a column gets a value by itself: a default, an identity, a generated one.
-    pub by_itself: Vec<bool>,
-    /// The columns by which a row is found soonest: the primary key's, or those of another index.
-    key: Vec<usize>,
-    /// The columns of the primary key and of unique constraints.
-    unique: BTreeSet<usize>,
-    /// Whether a column is an identity whose value is only taken if that is asked for.
-    overridden: bool,
-}
+pub use self::catalog::WatchedTable;
+pub use self::changes::{Changed, Delta, Row, composite, fields};
 
 /// Whole numbers that matter to the tables.
 #[derive(Debug, Clone, Default)]
@@ -97,9 +63,9 @@ struct Sequence {
 }
 
 /// The tables of a schema.
-pub struct Ground {
+pub struct WatchedTables {
     /// The tables.
-    pub tables: Vec<GroundTable>,
+    pub all: Vec<WatchedTable>,
     /// True if something in the schema or in a default asks for the time.
     pub asks_for_time: bool,
     schema: String,
@@ -126,21 +92,6 @@ const LOOKED_AT: usize = 200;
 /// The trigger's name, so that it comes before others, whose changes then follow.
 const TRIGGER: &str = "\"!isobench\"";
 
-const TABLES: &str = "SELECT c.oid, c.relname, quote_ident(n.nspname) || '.' || quote_ident(c.relname), \
-    c.relkind, c.relispartition FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
-    WHERE n.nspname = current_schema() AND c.relkind IN ('r', 'p') ORDER BY c.relname";
-
-const COLUMNS: &str = "SELECT a.attrelid, a.attname, quote_ident(a.attname), a.attgenerated <> '', a.attnum, \
-    a.atthasdef OR a.attidentity <> '', a.attidentity = 'a' \
-    FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid \
-    JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = current_schema() \
-    AND c.relkind = 'r' AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attrelid, a.attnum";
-
-const INDEXES: &str = "SELECT i.indrelid, i.indisunique, i.indkey::text FROM pg_catalog.pg_index i \
-    JOIN pg_catalog.pg_class c ON c.oid = i.indrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
-    WHERE n.nspname = current_schema() AND i.indexprs IS NULL AND i.indpred IS NULL \
-    ORDER BY i.indisprimary DESC, i.indisunique DESC";
-
 const SEQUENCES: &str = "SELECT quote_ident(schemaname) || '.' || quote_ident(sequencename) \
     FROM pg_catalog.pg_sequences WHERE schemaname = current_schema() AND sequencename !~ '^isobench_changes'";
 
@@ -150,7 +101,7 @@ const CLOCKS: &str = "SELECT count(*) FROM (SELECT prosrc AS text FROM pg_catalo
     SELECT pg_get_expr(adbin, adrelid) FROM pg_catalog.pg_attrdef) s \
     WHERE text ~* '(now\\(|current_time|current_date|localtime|clock_timestamp|statement_timestamp|timeofday)'";
 
-impl Ground {
+impl WatchedTables {
     /// Prepares the tables of the session's schema.
     ///
     /// # Errors
@@ -159,75 +110,19 @@ impl Ground {
         control: &mut TestSession,
         product: &Product,
         patience: Patience<'_>,
-    ) -> Result<Ground, TryError> {
-        let mut ask = |sql: &str| query(control, sql, patience);
-        let schema = single(&ask("SELECT quote_ident(current_schema())")?);
-        let mut tables = Vec::new();
-        let mut watched = Vec::new();
-        for row in ask(TABLES)? {
-            let [Some(oid), Some(name), Some(qualified), Some(kind), Some(partition)] =
-                <[_; 5]>::try_from(row).map_err(|_| TryError::Answer("the list of tables"))?
-            else {
-                return Err(TryError::Answer("the list of tables"));
-            };
-            if partition == "f" {
-                watched.push(qualified.clone());
-            }
-            if kind == "r" {
-                let (columns, quoted, generated) = (Vec::new(), Vec::new(), Vec::new());
-                let (by_itself, key, unique) = (Vec::new(), Vec::new(), BTreeSet::new());
-                tables.push(GroundTable {
-                    name,
-                    columns,
-                    oid,
-                    qualified,
-                    quoted,
-                    generated,
-                    by_itself,
-                    key,
-                    unique,
-                    overridden: false,
-                });
-            }
-        }
-        let mut numbers: BTreeMap<(String, String), usize> = BTreeMap::new();
-        for row in ask(COLUMNS)? {
-            let mut values = row.into_iter().map(Option::unwrap_or_default);
-            let mut value = || values.next().unwrap_or_default();
-            let (oid, name, quoted, generated, number) = (value(), value(), value(), value(), value());
-            let (by_itself, overridden) = (value() == "t", value() == "t");
-            let Some(table) = tables.iter_mut().find(|table| table.oid == oid) else { continue };
-            numbers.insert((oid, number), table.columns.len());
-            table.columns.push(name);
-            table.quoted.push(quoted);
-            table.generated.push(generated == "t");
-            table.by_itself.push(by_itself);
-            table.overridden |= overridden;
-        }
-        for row in ask(INDEXES)? {
-            let mut values = row.into_iter().map(Option::unwrap_or_default);
-            let mut value = || values.next().unwrap_or_default();
-            let (oid, unique, columns) = (value(), value() == "t", value());
-            let Some(table) = tables.iter_mut().find(|table| table.oid == oid) else { continue };
-            let number = |number: &str| numbers.get(&(oid.clone(), number.to_owned())).copied();
-            let columns: Vec<usize> = columns.split(' ').filter_map(number).collect();
-            if unique {
-                table.unique.extend(&columns);
-            }
-            if table.key.is_empty() {
-                table.key = columns;
-            }
-        }
-        let asks_for_time = single(&ask(CLOCKS)?) != "0";
+    ) -> Result<WatchedTables, TryError> {
+        let schema = single(&query(control, "SELECT quote_ident(current_schema())", patience)?);
+        let Catalog { tables, triggered } = Catalog::read(control, patience)?;
+        let asks_for_time = single(&query(control, CLOCKS, patience)?) != "0";
         let side_effects = SideEffects::find(control, product, patience)?;
         let noting = if product.name == POSTGRESQL.name {
-            query(control, &installation(&schema, &watched), patience)?;
+            query(control, &installation(&schema, &triggered), patience)?;
             Noting::Triggers { seen: 0 }
         } else {
             Noting::Contents(contents(&tables, control, patience)?)
         };
-        let mut ground = Ground {
-            tables,
+        let mut prepared = WatchedTables {
+            all: tables,
             asks_for_time,
             schema,
             sequences: Vec::new(),
@@ -235,23 +130,23 @@ impl Ground {
             noting,
             side_effects,
         };
-        ground.note_sequences(control, patience)?;
-        ground.first_sequences.clone_from(&ground.sequences);
-        Ok(ground)
+        prepared.note_sequences(control, patience)?;
+        prepared.first_sequences.clone_from(&prepared.sequences);
+        Ok(prepared)
     }
 
     /// True if a column is one of those by which a row of some table is found: of a primary key or a
     /// unique constraint.
     pub fn finds_rows(&self, column: &str) -> bool {
-        let found = |table: &GroundTable| {
+        let found = |table: &WatchedTable| {
             table.unique.iter().any(|number| table.columns[*number].eq_ignore_ascii_case(column))
         };
-        self.tables.iter().any(found)
+        self.all.iter().any(found)
     }
 
     /// The index of the table with this object id.
     pub fn table(&self, oid: &str) -> Option<usize> {
-        self.tables.iter().position(|table| table.oid == oid)
+        self.all.iter().position(|table| table.oid == oid)
     }
 
     /// Takes the present state of the sequences as that to which they are put back.
@@ -282,7 +177,7 @@ impl Ground {
     /// The server refuses or is gone.
     pub fn keys(&self, control: &mut TestSession, patience: Patience<'_>) -> Result<Keys, TryError> {
         let mut keys = Keys::default();
-        for table in &self.tables {
+        for table in &self.all {
             let Some(column) = table.key.first().map(|column| &table.quoted[*column]) else { continue };
             let name = &table.qualified;
             let sql = format!("SELECT DISTINCT {column} FROM {name} ORDER BY 1 LIMIT {LOOKED_AT}");
@@ -324,7 +219,7 @@ impl Ground {
                 Ok(self.tally(rows))
             }
             Noting::Contents(before) => {
-                let now = contents(&self.tables, control, patience)?;
+                let now = contents(&self.all, control, patience)?;
                 let delta = difference(before, &now);
                 *before = now;
                 Ok((delta, BTreeSet::new()))
@@ -402,7 +297,7 @@ impl Ground {
         let Around { before: mut sql, after } = around;
         for (table, changed) in &delta.tables {
             let number = *table;
-            let table = &self.tables[number];
+            let table = &self.all[number];
             match &self.noting {
                 Noting::Triggers { .. } => {
                     changed.added.iter().for_each(|row| table.delete_one(row, &mut sql));
@@ -463,7 +358,7 @@ fn question(schema: &str, seen: i64) -> String {
 
 /// All rows of these tables.
 fn contents(
-    tables: &[GroundTable],
+    tables: &[WatchedTable],
     control: &mut TestSession,
     patience: Patience<'_>,
 ) -> Result<Vec<BTreeMap<Row, i64>>, TryError> {
@@ -482,113 +377,6 @@ fn contents(
         contents.push(counted);
     }
     Ok(contents)
-}
-
-/// The rows by which contents of tables differ.
-fn difference(before: &[BTreeMap<Row, i64>], now: &[BTreeMap<Row, i64>]) -> Delta {
-    let more = |here: &BTreeMap<Row, i64>, there: &BTreeMap<Row, i64>| -> Vec<Row> {
-        let rows = here.iter().flat_map(|(row, count)| {
-            let count = count - there.get(row).copied().unwrap_or(0);
-            std::iter::repeat_n(row.clone(), usize::try_from(count).unwrap_or(0))
-        });
-        rows.collect()
-    };
-    let changed = |(before, now)| Changed { removed: more(before, now), added: more(now, before) };
-    let tables = before.iter().zip(now).map(changed).enumerate();
-    Delta { tables: tables.filter(|(_, changed)| *changed != Changed::default()).collect() }
-}
-
-impl Delta {
-    /// The difference after a further one.
-    #[must_use]
-    pub fn then(&self, further: &Delta) -> Delta {
-        let mut sum = self.clone();
-        for (table, changed) in &further.tables {
-            let here = sum.tables.entry(*table).or_default();
-            for row in &changed.removed {
-                take_or_add(row, &mut here.added, &mut here.removed);
-            }
-            for row in &changed.added {
-                take_or_add(row, &mut here.removed, &mut here.added);
-            }
-            here.removed.sort();
-            here.added.sort();
-        }
-        sum.tables.retain(|_, changed| *changed != Changed::default());
-        sum
-    }
-
-    /// The difference in the other direction.
-    fn inverse(&self) -> Delta {
-        let turned =
-            |changed: &Changed| Changed { removed: changed.added.clone(), added: changed.removed.clone() };
-        Delta { tables: self.tables.iter().map(|(table, changed)| (*table, turned(changed))).collect() }
-    }
-}
-
-/// Takes a row out of one list, or adds it to the other if it isn't there.
-fn take_or_add(row: &Row, from: &mut Vec<Row>, to: &mut Vec<Row>) {
-    match from.iter().position(|other| other == row) {
-        Some(place) => {
-            from.swap_remove(place);
-        }
-        None => to.push(row.clone()),
-    }
-}
-
-impl GroundTable {
-    /// True if two rows are the same one, before and after a change: they have the same key, as far as the
-    /// table has one.
-    pub fn is_same_row(&self, one: &Row, other: &Row) -> bool {
-        self.key.iter().all(|column| one.get(*column) == other.get(*column))
-    }
-
-    /// Deletes all rows with these values.
-    fn delete_equal(&self, row: &Row, sql: &mut String) {
-        let found: Vec<String> = std::iter::zip(&self.quoted, row)
-            .map(|(name, value)| match value {
-                Some(value) => format!("{name} = {}", literal(value)),
-                None => format!("{name} IS NULL"),
-            })
-            .collect();
-        let _ = write!(sql, "DELETE FROM {} WHERE {};", self.qualified, found.join(" AND "));
-    }
-
-    /// Deletes one of the rows with these values.
-    fn delete_one(&self, row: &Row, sql: &mut String) {
-        let mut found: Vec<String> = Vec::new();
-        for column in &self.key {
-            let name = &self.quoted[*column];
-            found.push(match row.get(*column).and_then(Option::as_ref) {
-                Some(value) => format!("{name} = {}", literal(value)),
-                None => format!("{name} IS NULL"),
-            });
-        }
-        found.push(format!("t::text = {}", literal(&composite(row))));
-        let _ = write!(
-            sql,
-            "DELETE FROM ONLY {0} WHERE ctid = (SELECT ctid FROM ONLY {0} t WHERE {1} LIMIT 1);",
-            self.qualified,
-            found.join(" AND ")
-        );
-    }
-
-    fn insert(&self, row: &Row, sql: &mut String) {
-        let stored = || (0..self.quoted.len()).filter(|column| !self.generated[*column]);
-        let names: Vec<&str> = stored().map(|column| self.quoted[column].as_str()).collect();
-        let values = stored().map(|column| match row.get(column).and_then(Option::as_ref) {
-            Some(value) => literal(value),
-            None => "NULL".to_owned(),
-        });
-        let _ = write!(
-            sql,
-            "INSERT INTO {} ({}){} VALUES ({});",
-            self.qualified,
-            names.join(", "),
-            if self.overridden { " OVERRIDING SYSTEM VALUE" } else { "" },
-            values.collect::<Vec<_>>().join(", ")
-        );
-    }
 }
 
 /// The SQL that makes the table of changes and its triggers. Its function doesn't depend on the role
@@ -633,73 +421,4 @@ pub fn query(control: &mut TestSession, sql: &str, patience: Patience<'_>) -> Re
 
 fn single(rows: &[Row]) -> String {
     rows.first().and_then(|row| row.first()).cloned().flatten().unwrap_or_default()
-}
-
-/// The text of a row as PostgreSQL writes it (manual, "Composite Type Input and Output Syntax").
-pub fn composite(row: &Row) -> String {
-    let quoted = |value: &str| {
-        let special = |letter: char| letter.is_ascii_whitespace() || "\",()\\\u{b}".contains(letter);
-        if value.is_empty() || value.contains(special) {
-            format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\"\""))
-        } else {
-            value.to_owned()
-        }
-    };
-    let fields: Vec<String> =
-        row.iter().map(|value| value.as_deref().map(quoted).unwrap_or_default()).collect();
-    format!("({})", fields.join(","))
-}
-
-/// The fields of a row that PostgreSQL has written as text.
-pub fn fields(text: &str) -> Row {
-    let inner = text.strip_prefix('(').and_then(|text| text.strip_suffix(')')).unwrap_or(text);
-    let mut row = vec![None];
-    let mut quoted = false;
-    let mut letters = inner.chars().peekable();
-    while let Some(letter) = letters.next() {
-        let field = row.last_mut().expect("there is always a field");
-        match letter {
-            '"' if quoted && letters.peek() == Some(&'"') => {
-                letters.next();
-                field.get_or_insert_with(String::new).push('"');
-            }
-            '"' => {
-                quoted = !quoted;
-                field.get_or_insert_with(String::new);
-            }
-            '\\' => field.get_or_insert_with(String::new).extend(letters.next()),
-            ',' if !quoted => row.push(None),
-            other => field.get_or_insert_with(String::new).push(other),
-        }
-    }
-    row
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    #[test]
-    fn rows_are_read_as_postgresql_writes_them() {
-        let some = |text: &str| Some(text.to_owned());
-        assert_eq!(
-            fields("(1,,\"\",\"a \"\"b\"\", c\",\"x\\\\y\")"),
-            [some("1"), None, some(""), some("a \"b\", c"), some("x\\y")]
-        );
-    }
-
-    proptest! {
-        #[test]
-        fn what_is_written_is_read(row in prop::collection::vec(prop::option::of("[a-c\"\\\\,() ']{0,5}"), 1..5)) {
-            prop_assert_eq!(fields(&composite(&row)), row);
-        }
-    }
-
-    #[test]
-    fn values_are_quoted() {
-        assert_eq!(literal("a'b"), "'a''b'");
-        assert_eq!(literal("a\\b"), "E'a\\\\b'");
-    }
 }

@@ -7,8 +7,8 @@ use std::rc::Rc;
 
 use isobench_script::Slot;
 
-use super::foresight::{Decided, Foreseen, Foresight, Reach, Sent};
-use super::program::{Choice, Draw, Number, Part, Program, Programs};
+use super::prediction::{Decided, Predicted, Predictor, Reach, Sent};
+use super::program::{Choice, Draw, Number, Program, Programs, Transaction};
 
 /// The most tuples of ways of a combination of two scripts, and of more.
 const MOST_TUPLES: usize = 36;
@@ -17,7 +17,7 @@ const MOST_TUPLES_OF_MANY: usize = 8;
 /// The ways of tuples that are tried one rank earlier than the next ones.
 const TUPLES_OF_A_RANK: usize = 6;
 
-/// The most casts of two transactions in which chosen variables are made equal, in each tuple of ways.
+/// The most combinations of two transactions in which chosen variables are made equal, in each tuple of ways.
 const MOST_EQUAL: usize = 10;
 
 /// The most commands that are walked through to make variables equal in a tuple of ways, and in all.
@@ -30,22 +30,22 @@ const MOST_EQUATIONS: usize = 80;
 /// The most values that are looked at to make two variables equal.
 const MOST_VALUES: usize = 6;
 
-/// Scripts that are going to meet: their ways, and what they do there.
-pub struct Casting<'a> {
+/// Chooses which transactions meet: the ways of scripts, and what they do there.
+pub struct Combiner<'a> {
     programs: &'a Programs,
-    foresight: Foresight<'a>,
+    predictor: Predictor<'a>,
     ways: Vec<Vec<Choice>>,
     /// Numbers that may matter to several scripts.
     named: Vec<i64>,
     known: RefCell<BTreeMap<(usize, Choice), Rc<Known>>>,
-    /// The numbers of what is foreseen, by which it is told apart.
+    /// The numbers of predictions: equal ones have the same number.
     numbers: RefCell<BTreeMap<(usize, Decided, Sent), usize>>,
     reaches: RefCell<BTreeMap<(usize, usize), Rc<Reach>>>,
 }
 
 /// What a program does with a choice.
 struct Known {
-    foreseen: Foreseen,
+    predicted: Predicted,
     /// Its number: the same for equal things.
     number: usize,
 }
@@ -62,19 +62,19 @@ pub struct Meeting {
     pub essential: bool,
 }
 
-impl<'a> Casting<'a> {
-    /// Casts these programs, which count from these numbers and have these ways. `named` are numbers
+impl<'a> Combiner<'a> {
+    /// Combines these programs, which count from these numbers and have these ways. `named` are numbers
     /// that may matter, as those by which rows are found.
     pub fn new(
         programs: &'a Programs,
         starts: &[Option<i64>],
         ways: Vec<Vec<Choice>>,
         rows: &[i64],
-    ) -> Casting<'a> {
-        let foresight = Foresight::new(programs, starts);
-        let named: BTreeSet<i64> = foresight.named(&ways).into_iter().chain(rows.iter().copied()).collect();
+    ) -> Combiner<'a> {
+        let predictor = Predictor::new(programs, starts);
+        let named: BTreeSet<i64> = predictor.named(&ways).into_iter().chain(rows.iter().copied()).collect();
         let (known, numbers, reaches) = (RefCell::default(), RefCell::default(), RefCell::default());
-        Casting { programs, foresight, ways, named: named.into_iter().collect(), known, numbers, reaches }
+        Combiner { programs, predictor, ways, named: named.into_iter().collect(), known, numbers, reaches }
     }
 
     /// The numbers with which these scripts meet: for each tuple of their ways those that are most likely to
@@ -88,7 +88,7 @@ impl<'a> Casting<'a> {
             let stays = |choices: &Vec<Choice>| {
                 // The first ways may be left: their numbers are those of all scripts.
                 let same = |((program, choice), base): ((&usize, &Choice), &&Choice)| {
-                    self.of(*program, choice).foreseen.decided == self.of(*program, base).foreseen.decided
+                    self.of(*program, choice).predicted.decided == self.of(*program, base).predicted.decided
                 };
                 tuple == 0 || combination.iter().zip(choices).zip(&bases).all(same)
             };
@@ -97,7 +97,7 @@ impl<'a> Casting<'a> {
             let mut number = 0;
             let mut found: Vec<Vec<Choice>> = Vec::new();
             let mut take = |choices: Vec<Choice>, found: &mut Vec<Vec<Choice>>| {
-                let Some(choices) = self.foresight.with_clients(combination, &choices) else { return };
+                let Some(choices) = self.predictor.with_clients(combination, &choices) else { return };
                 let done: Vec<usize> = combination
                     .iter()
                     .zip(&choices)
@@ -134,7 +134,7 @@ impl<'a> Casting<'a> {
         let ways = |program: &usize| -> Vec<usize> {
             let sends = |way: &usize| {
                 let known = self.of(*program, &self.ways[*program][*way]);
-                known.foreseen.sent.iter().any(|sent| !sent.is_empty())
+                known.predicted.sent.iter().any(|sent| !sent.is_empty())
             };
             (0..self.ways[*program].len()).filter(sends).collect()
         };
@@ -161,12 +161,12 @@ impl<'a> Casting<'a> {
         if let Some(known) = self.known.borrow().get(&key) {
             return Rc::clone(known);
         }
-        let foreseen = self.foresight.of(program, choice);
+        let predicted = self.predictor.of(program, choice);
         let mut numbers = self.numbers.borrow_mut();
         let next = numbers.len();
         let number =
-            *numbers.entry((program, foreseen.decided.clone(), foreseen.sent.clone())).or_insert(next);
-        let known = Rc::new(Known { foreseen, number });
+            *numbers.entry((program, predicted.decided.clone(), predicted.sent.clone())).or_insert(next);
+        let known = Rc::new(Known { predicted, number });
         self.known.borrow_mut().insert(key, Rc::clone(&known));
         known
     }
@@ -175,7 +175,7 @@ impl<'a> Casting<'a> {
         if let Some(reach) = self.reaches.borrow().get(&(program, way)) {
             return Rc::clone(reach);
         }
-        let reach = Rc::new(self.foresight.reach(program, &self.ways[program][way], &self.named));
+        let reach = Rc::new(self.predictor.reach(program, &self.ways[program][way], &self.named));
         self.reaches.borrow_mut().insert((program, way), Rc::clone(&reach));
         reach
     }
@@ -183,11 +183,11 @@ impl<'a> Casting<'a> {
     /// Choices in which one variable of the first transaction equals one of the second, or two do, as
     /// in A to B and B to A, where none of these has that.
     fn equalities(&self, pair: [usize; 2], ways: [usize; 2], found: &[Vec<Choice>]) -> Vec<Vec<Choice>> {
-        if self.foresight.walked() > MOST_WALKED {
+        if self.predictor.walked() > MOST_WALKED {
             return Vec::new();
         }
         let reaches = [0, 1].map(|one| self.reach(pair[one], ways[one]));
-        let end = self.foresight.walked() + MOST_WALKED_FOR_TUPLE;
+        let end = self.predictor.walked() + MOST_WALKED_FOR_TUPLE;
         let varied = |one: usize| -> Vec<Slot> {
             reaches[one].iter().filter(|(_, values)| values.len() > 1).map(|(slot, _)| *slot).collect()
         };
@@ -207,7 +207,7 @@ impl<'a> Casting<'a> {
         let single = ours.iter().flat_map(|a| theirs.iter().map(|c| vec![(*a, *c)])).take(MOST_EQUATIONS);
         let mut all: Vec<Vec<Choice>> = found.to_vec();
         for equal in wanted.into_iter().chain(single) {
-            if all.len() >= found.len() + MOST_EQUAL || self.foresight.walked() > end {
+            if all.len() >= found.len() + MOST_EQUAL || self.predictor.walked() > end {
                 break;
             }
             let met = |choices: &Vec<Choice>| self.meets(pair, choices, &equal);
@@ -223,7 +223,7 @@ impl<'a> Casting<'a> {
     /// True if these variables are equal with these choices, and those of different equations differ.
     fn meets(&self, pair: [usize; 2], choices: &[Choice], equal: &[(Slot, Slot)]) -> bool {
         let known = [0, 1].map(|one| self.of(pair[one], &choices[one]));
-        let values = [0, 1].map(|one| &known[one].foreseen.values);
+        let values = [0, 1].map(|one| &known[one].predicted.values);
         let met: Option<Vec<i64>> = equal
             .iter()
             .map(|(ours, theirs)| {
@@ -269,7 +269,7 @@ impl<'a> Casting<'a> {
             options = longer;
         }
         let stays = |choices: &[Choice; 2]| {
-            let decided = |one: usize, choice: &Choice| self.of(pair[one], choice).foreseen.decided.clone();
+            let decided = |one: usize, choice: &Choice| self.of(pair[one], choice).predicted.decided.clone();
             [0, 1]
                 .iter()
                 .all(|one| decided(*one, &choices[*one]) == decided(*one, &self.ways[pair[*one]][ways[*one]]))
@@ -391,10 +391,10 @@ pub fn combinations(programs: &[usize], size: usize) -> Vec<Vec<usize>> {
     all
 }
 
-/// The parts of a cast.
-pub fn parts(combination: &[usize], choices: &[Choice]) -> Vec<Part> {
-    let part = |(program, choice): (&usize, &Choice)| Part::with(*program, choice.clone());
-    combination.iter().zip(choices).map(part).collect()
+/// The transactions of a combination of scripts, with these choices.
+pub fn with_choices(combination: &[usize], choices: &[Choice]) -> Vec<Transaction> {
+    let transaction = |(program, choice): (&usize, &Choice)| Transaction::with(*program, choice.clone());
+    combination.iter().zip(choices).map(transaction).collect()
 }
 
 #[cfg(test)]
@@ -419,20 +419,20 @@ mod tests {
         let variables = Variables::new(&symbols);
         let programs = Programs::new(&scripts, symbols, variables);
         let starts = vec![None; texts.len()];
-        let foresight = Foresight::new(&programs, &starts);
-        let ways = (0..texts.len()).map(|program| foresight.ways(program)).collect();
-        let casting = Casting::new(&programs, &starts, ways, &[]);
+        let predictor = Predictor::new(&programs, &starts);
+        let ways = (0..texts.len()).map(|program| predictor.ways(program)).collect();
+        let combiner = Combiner::new(&programs, &starts, ways, &[]);
         let combination = [0, texts.len() - 1];
         let of = |meeting: &Meeting| -> Vec<i64> {
             let mut all = Vec::new();
             for (program, choice) in combination.iter().zip(&meeting.choices) {
-                let values = casting.of(*program, choice).foreseen.values.clone();
-                let slots = names.iter().filter_map(|name| casting.programs.symbols.lookup(name));
+                let values = combiner.of(*program, choice).predicted.values.clone();
+                let slots = names.iter().filter_map(|name| combiner.programs.symbols.lookup(name));
                 all.extend(slots.filter_map(|slot| values.get(&slot).copied()));
             }
             all
         };
-        casting.meetings(&combination).iter().map(of).collect()
+        combiner.meetings(&combination).iter().map(of).collect()
     }
 
     #[test]
@@ -512,12 +512,12 @@ mod tests {
         let script = parse("many.sql", &text, &mut symbols).unwrap();
         let variables = Variables::new(&symbols);
         let programs = Programs::new([&script], symbols, variables);
-        let foresight = Foresight::new(&programs, &[None]);
-        let ways = foresight.ways(0);
+        let predictor = Predictor::new(&programs, &[None]);
+        let ways = predictor.ways(0);
         assert!(ways.len() > 2, "{}", ways.len());
-        let casting = Casting::new(&programs, &[None], vec![ways], &[]);
-        assert!(!casting.meetings(&[0, 0]).is_empty());
-        let walked = (foresight.walked(), casting.foresight.walked());
+        let combiner = Combiner::new(&programs, &[None], vec![ways], &[]);
+        assert!(!combiner.meetings(&[0, 0]).is_empty());
+        let walked = (predictor.walked(), combiner.predictor.walked());
         assert!(walked.0 < 1_000_000 && walked.1 < 4_000_000, "{walked:?}");
     }
 

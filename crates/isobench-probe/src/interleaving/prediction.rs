@@ -1,8 +1,8 @@
-//! What a script's own numbers decide: which of its ways it takes, and what it sends there, as far as that
+//! Predicts what a script's own numbers decide: which of its ways it takes, and what it sends there, as far as that
 //! doesn't depend on the server; and the numbers that lead to each way.
 //!
-//! A script is walked through without a server, in several worlds: in each, the server would have
-//! answered something else. What is the same in all worlds is decided by the script's numbers alone. Ways
+//! A script is walked through without a server, each time with other answers of the server
+//! assumed. What is the same with all of them is decided by the script's numbers alone. Ways
 //! are looked for by numbers: each draw alone over its range, then random ones and those that the script
 //! names, so that nothing has to be known of the expressions.
 
@@ -43,24 +43,24 @@ pub const CLIENTS: i64 = 64;
 /// The outcomes of the conditions of a script: each command with what its condition was.
 pub type Decided = BTreeSet<(usize, bool)>;
 
-/// What is sent in each world: the commands, with their variables.
+/// What is sent with the answers of each assumption: the commands, with their variables.
 pub type Sent = Vec<Vec<(usize, String)>>;
 
 /// What a script does with some numbers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Foreseen {
+pub struct Predicted {
     /// The outcomes of its conditions, both ones where the server decides.
     pub decided: Decided,
-    /// What it sends in each world: the commands, with their variables.
+    /// What it sends with the answers of each assumption: the commands, with their variables.
     pub sent: Sent,
     /// What it draws: range and number.
     pub drawn: BTreeMap<Place, [i64; 3]>,
-    /// The variables in its SQL whose first value is an integer and the same in all worlds.
+    /// The variables in its SQL whose first value is an integer and the same with all assumptions.
     pub values: BTreeMap<Slot, i64>,
 }
 
 /// Scripts, and the numbers from which they count.
-pub struct Foresight<'a> {
+pub struct Predictor<'a> {
     programs: &'a Programs,
     starts: Vec<Option<i64>>,
     /// The integers in the expressions of each.
@@ -71,12 +71,12 @@ pub struct Foresight<'a> {
     walked: Cell<u64>,
 }
 
-/// The answers of the server in a world.
+/// The answers that the server is assumed to give.
 #[derive(Debug, Clone, Copy)]
-enum World {
+enum Assumed {
     /// Always this number.
     Always(i64),
-    /// Another one for each variable; with a number that tells worlds apart.
+    /// Another one for each variable; with a number that tells assumptions apart.
     Mixed(usize),
 }
 
@@ -97,12 +97,12 @@ impl Numbers for Choosing<'_> {
     }
 }
 
-impl<'a> Foresight<'a> {
-    /// Foresees scripts that count from these numbers.
-    pub fn new(programs: &'a Programs, starts: &[Option<i64>]) -> Foresight<'a> {
+impl<'a> Predictor<'a> {
+    /// Predicts scripts that count from these numbers.
+    pub fn new(programs: &'a Programs, starts: &[Option<i64>]) -> Predictor<'a> {
         let integers = programs.programs.iter().map(integers).collect();
         let stored = programs.programs.iter().map(|program| stored(program, &programs.symbols)).collect();
-        Foresight { programs, starts: starts.to_vec(), integers, stored, walked: Cell::new(0) }
+        Predictor { programs, starts: starts.to_vec(), integers, stored, walked: Cell::new(0) }
     }
 
     /// The number of commands that were walked through so far.
@@ -111,33 +111,33 @@ impl<'a> Foresight<'a> {
     }
 
     /// What a program does with a choice.
-    pub fn of(&self, program: usize, choice: &Choice) -> Foreseen {
+    pub fn of(&self, program: usize, choice: &Choice) -> Predicted {
         let start = self.starts.get(program).copied().flatten();
         self.with(program, &mut |place, least, most| number_of(choice, place, start, least, most))
     }
 
     /// The same with numbers that a function chooses. It is called with the same place and range
     /// repeatedly, and has to choose the same number.
-    fn with(&self, program: usize, choose: &mut dyn FnMut(Place, i64, i64) -> i64) -> Foreseen {
-        let mut foreseen = Foreseen::default();
-        let mut worlds = worlds(&self.programs.programs[program]).into_iter();
-        let Some(first) = worlds.next() else { return foreseen };
-        foreseen.values = self.walk(program, first, choose, &mut foreseen);
-        for world in worlds {
-            let values = self.walk(program, world, choose, &mut foreseen);
+    fn with(&self, program: usize, choose: &mut dyn FnMut(Place, i64, i64) -> i64) -> Predicted {
+        let mut predicted = Predicted::default();
+        let mut assumptions = assumptions(&self.programs.programs[program]).into_iter();
+        let Some(first) = assumptions.next() else { return predicted };
+        predicted.values = self.walk(program, first, choose, &mut predicted);
+        for assumed in assumptions {
+            let values = self.walk(program, assumed, choose, &mut predicted);
             let other = |slot: &Slot, value: &i64| values.get(slot).is_some_and(|other| other != value);
-            foreseen.values.retain(|slot, value| !other(slot, value));
+            predicted.values.retain(|slot, value| !other(slot, value));
         }
-        foreseen
+        predicted
     }
 
-    /// Walks through a program in a world, adds what it does, and returns the values in its SQL.
+    /// Walks through a program with assumed answers, adds what it does, and returns the values in its SQL.
     fn walk(
         &self,
         program: usize,
-        world: World,
+        assumed: Assumed,
         choose: &mut dyn FnMut(Place, i64, i64) -> i64,
-        foreseen: &mut Foreseen,
+        predicted: &mut Predicted,
     ) -> BTreeMap<Slot, i64> {
         let Programs { programs, symbols, .. } = self.programs;
         let (integers, stored) = (&self.integers[program], &self.stored[program]);
@@ -146,7 +146,7 @@ impl<'a> Foresight<'a> {
         let mut variables = self.programs.variables_of(client.clamp(0, CLIENTS - 1));
         let slots: Vec<Slot> = symbols.names().filter_map(|name| symbols.lookup(name)).collect();
         let answer = |variables: &mut Variables, slot: Slot| {
-            variables.set(slot, Value::Int(world.answer(slot, integers)));
+            variables.set(slot, Value::Int(assumed.answer(slot, integers)));
         };
         for slot in &slots {
             if !variables.is_set(*slot) {
@@ -161,7 +161,7 @@ impl<'a> Foresight<'a> {
             self.walked.set(self.walked.get() + 1);
             match taken {
                 Taken::Branch { at, held: Some(held), .. } => {
-                    foreseen.decided.insert((at, held));
+                    predicted.decided.insert((at, held));
                 }
                 Taken::Sql(at) => {
                     let CommandKind::Sql(sql) = &program.script.commands[at].kind else { continue };
@@ -174,8 +174,8 @@ impl<'a> Foresight<'a> {
                 Taken::Branch { .. } | Taken::Set { .. } | Taken::Other => {}
             }
         }
-        foreseen.drawn.append(&mut choosing.drawn);
-        foreseen.sent.push(sent);
+        predicted.drawn.append(&mut choosing.drawn);
+        predicted.sent.push(sent);
         values
     }
 
@@ -232,7 +232,7 @@ impl<'a> Foresight<'a> {
                 break;
             }
             let mut choice = Choice::new();
-            let foreseen = self.with(program, &mut |place, least, most| {
+            let predicted = self.with(program, &mut |place, least, most| {
                 let number = choice.entry(place).or_insert_with(|| {
                     let named: Vec<i64> = near(integers, least, most);
                     let at = random.int_between(0, i64::try_from(named.len()).unwrap_or(0) * 2);
@@ -241,7 +241,7 @@ impl<'a> Foresight<'a> {
                 });
                 number.of(None, least, most)
             });
-            if !found.iter().any(|(decided, _)| *decided == foreseen.decided) {
+            if !found.iter().any(|(decided, _)| *decided == predicted.decided) {
                 self.note_way(program, choice, found);
             }
         }
@@ -294,8 +294,8 @@ impl<'a> Foresight<'a> {
         let end = self.walked() + MOST_WALKED_TO_REACH;
         let first = self.of(program, way);
         let mut reach = Reach::new();
-        let mut note = |foreseen: &Foreseen, changed: Option<(Place, i64)>| {
-            for (slot, value) in &foreseen.values {
+        let mut note = |predicted: &Predicted, changed: Option<(Place, i64)>| {
+            for (slot, value) in &predicted.values {
                 let ways = reach.entry(*slot).or_default().entry(*value).or_default();
                 if ways.len() < 2 {
                     ways.push(changed);
@@ -313,9 +313,9 @@ impl<'a> Foresight<'a> {
                 }
                 let mut choice = way.clone();
                 choice.insert(*place, Number::Is(number));
-                let foreseen = self.of(program, &choice);
-                if foreseen.decided == first.decided {
-                    note(&foreseen, Some((*place, number)));
+                let predicted = self.of(program, &choice);
+                if predicted.decided == first.decided {
+                    note(&predicted, Some((*place, number)));
                 }
             }
         }
@@ -357,13 +357,13 @@ const REACHED: usize = 40;
 /// The values of variables, each with the number of a draw that leads to it; `None` is the way as it is.
 pub type Reach = BTreeMap<Slot, BTreeMap<i64, Vec<Option<(Place, i64)>>>>;
 
-impl World {
+impl Assumed {
     fn answer(self, slot: Slot, integers: &[i64]) -> i64 {
         match self {
-            World::Always(number) => number,
-            World::Mixed(world) => {
+            Assumed::Always(number) => number,
+            Assumed::Mixed(assumed) => {
                 let all: Vec<i64> = ANSWERS.iter().chain(integers).copied().collect();
-                all[(slot.index() * 7 + world * 5) % all.len()]
+                all[(slot.index() * 7 + assumed * 5) % all.len()]
             }
         }
     }
@@ -372,15 +372,15 @@ impl World {
 /// What the server may answer to anything.
 const ANSWERS: [i64; 4] = [0, 1, 1_000_000_000, -1_000_000_000];
 
-/// The worlds in which a program is walked through; one if the server decides nothing.
-fn worlds(program: &Program) -> Vec<World> {
+/// The assumed answers with which a program is walked through; one if the server decides nothing.
+fn assumptions(program: &Program) -> Vec<Assumed> {
     let asks = program.script.sql().any(|sql| sql.store != Store::None);
     if !asks {
-        return vec![World::Always(0)];
+        return vec![Assumed::Always(0)];
     }
     let named = integers(program);
-    let always = ANSWERS.iter().chain(named.iter().take(MOST_INTEGERS)).copied().map(World::Always);
-    always.chain([World::Mixed(1), World::Mixed(2)]).collect()
+    let always = ANSWERS.iter().chain(named.iter().take(MOST_INTEGERS)).copied().map(Assumed::Always);
+    always.chain([Assumed::Mixed(1), Assumed::Mixed(2)]).collect()
 }
 
 /// The integers in a program's expressions.
@@ -484,10 +484,10 @@ mod tests {
     /// The commands that are sent in each way.
     fn sent(text: &str) -> BTreeSet<Vec<usize>> {
         let programs = programs(text);
-        let foresight = Foresight::new(&programs, &[None]);
-        let ways = foresight.ways(0);
+        let predictor = Predictor::new(&programs, &[None]);
+        let ways = predictor.ways(0);
         let of = |way: &Choice| -> BTreeSet<usize> {
-            foresight.of(0, way).sent.iter().flatten().map(|(at, _)| *at).collect()
+            predictor.of(0, way).sent.iter().flatten().map(|(at, _)| *at).collect()
         };
         ways.iter().map(|way| of(way).into_iter().collect()).collect()
     }
@@ -530,7 +530,7 @@ mod tests {
     fn few_numbers_are_fixed() {
         let programs =
             programs("\\set x random(1, 100)\n\\set id random(1, 9)\n\\if :x = 80\nSELECT :id;\n\\endif\n");
-        let ways = Foresight::new(&programs, &[None]).ways(0);
+        let ways = Predictor::new(&programs, &[None]).ways(0);
         assert_eq!(ways, [Choice::new(), Choice::from([((0, 0), Number::Is(80))])]);
     }
 
@@ -546,9 +546,9 @@ mod tests {
     #[test]
     fn clients_that_take_a_way_differ() {
         let programs = programs("\\if :client_id % 2 = 1\nSELECT 1;\n\\endif\n");
-        let foresight = Foresight::new(&programs, &[None]);
-        let odd = foresight.ways(0)[1].clone();
-        let both = foresight.with_clients(&[0, 0], &[odd.clone(), odd]).unwrap();
+        let predictor = Predictor::new(&programs, &[None]);
+        let odd = predictor.ways(0)[1].clone();
+        let both = predictor.with_clients(&[0, 0], &[odd.clone(), odd]).unwrap();
         let clients: Vec<Number> = both.iter().map(|choice| choice[&CLIENT]).collect();
         assert_eq!(clients, [Number::Is(1), Number::Is(3)]);
     }

@@ -7,16 +7,16 @@ use isobench_database::WaitView;
 use isobench_isolation::history::Mode;
 use isobench_pgwire::TransactionStatus;
 
-use super::actor::{Actor, Ending, Next, View};
-use super::ground::{Delta, Ground, Keys, query};
+use super::execution::{Ending, Execution, Next, View};
 use super::outcome::Outcome;
-use super::program::{Part, Programs};
+use super::program::{Programs, Transaction};
 use super::step::{Step, StepResult};
+use super::tables::{Delta, Keys, WatchedTables, query};
 use super::{TriedCondition, TryError, Trying};
 use crate::tester::{Options, Patience, Reply, TestSession, Tester, WaitDetection, Waits};
 
 /// Sessions and tables.
-pub struct Stage<'a> {
+pub struct Sessions<'a> {
     pub(super) programs: &'a Programs,
     options: Options,
     stopped: &'a dyn Fn() -> bool,
@@ -24,12 +24,12 @@ pub struct Stage<'a> {
     /// The modes of each program in each allocation, as numbers of modes.
     modes: Vec<Vec<usize>>,
     /// For each mode as many sessions as transactions run against each other.
-    pub(super) sessions: Vec<TestSession>,
+    pub(super) all: Vec<TestSession>,
     /// Their number for each mode.
     side_by_side: usize,
     waits: Waits,
     /// The tables.
-    pub ground: Ground,
+    pub tables: WatchedTables,
     /// The number from which each program's draws count, where their range has it.
     pub starts: Vec<Option<i64>>,
     conditions: &'a [TriedCondition],
@@ -37,7 +37,7 @@ pub struct Stage<'a> {
     pub statements: u64,
     /// True if scripts take locks that outlast their transactions.
     keeps_locks: bool,
-    /// True if scripts listen, so that sessions would be told of what others do later.
+    /// True if scripts listen, so that sessions would get notifications of what others do later.
     listens: bool,
     /// What functions of the schema ask for.
     pub(super) by_functions: Option<&'static str>,
@@ -58,9 +58,9 @@ pub enum Schedule {
     Steps(Vec<usize>),
 }
 
-/// One run of transactions.
+/// A schedule that was executed.
 #[derive(Debug, Clone)]
-pub struct Performance {
+pub struct ExecutedSchedule {
     /// What came of it.
     pub outcome: Outcome,
     /// What happened, in order.
@@ -104,9 +104,9 @@ pub enum Went {
 /// What has changed, and the processes that changed it.
 pub type Changes = (Delta, BTreeSet<i32>);
 
-/// Transactions under way.
-pub struct Cast<'a> {
-    pub(super) actors: Vec<Actor<'a>>,
+/// Transactions in progress.
+pub struct InProgress<'a> {
+    pub(super) executions: Vec<Execution<'a>>,
     /// The session of each.
     pub(super) sessions: Vec<usize>,
     waiting: Vec<Option<String>>,
@@ -115,20 +115,20 @@ pub struct Cast<'a> {
     by_design: Option<&'static str>,
 }
 
-impl Cast<'_> {
+impl InProgress<'_> {
     fn push(&mut self, transaction: usize, sql: String, result: StepResult) {
-        let actor = &self.actors[transaction];
-        let (enclosed, line) = (actor.enclosed, actor.line());
+        let execution = &self.executions[transaction];
+        let (enclosed, line) = (execution.enclosed, execution.line());
         self.steps.push(Step { transaction, sql, line, enclosed, result });
     }
 }
 
-impl<'a> Stage<'a> {
+impl<'a> Sessions<'a> {
     /// Opens the sessions and prepares the tables.
     ///
     /// # Errors
     /// The server refuses or is gone, or rows couldn't be put back.
-    pub fn open(programs: &'a Programs, trying: &Trying<'a>) -> Result<Stage<'a>, TryError> {
+    pub fn open(programs: &'a Programs, trying: &Trying<'a>) -> Result<Sessions<'a>, TryError> {
         let Trying { product, allocations, conditions, options, stopped, .. } = *trying;
         let mut different: Vec<Mode> = Vec::new();
         let mut number = |mode: Mode| {
@@ -165,36 +165,25 @@ impl<'a> Stage<'a> {
         };
         let waits = view.unwrap_or(Waits::Timed(options.waits_after));
         let patience = Patience { limit: options.step_timeout, stopped, now: options.now };
-        for session in sessions.iter_mut().chain([&mut control]) {
-            for setting in SETTINGS {
-                match query(session, setting, patience) {
-                    Ok(_) | Err(TryError::Server(_)) => {}
-                    Err(error) => return Err(error),
-                }
-            }
-        }
         let modes_of_sessions = different.iter().flat_map(|mode| std::iter::repeat_n(mode, side_by_side));
-        for (session, mode) in sessions.iter_mut().zip(modes_of_sessions) {
-            for (on, setting) in [(mode.read_only, "read_only"), (mode.deferrable, "deferrable")] {
-                if on {
-                    query(session, &format!("SET default_transaction_{setting} = on"), patience)?;
-                }
-            }
+        let modes_of_all = modes_of_sessions.map(Some).chain(std::iter::repeat(None));
+        for (session, mode) in sessions.iter_mut().chain([&mut control]).zip(modes_of_all) {
+            set_up(session, mode, patience)?;
         }
-        let ground = Ground::prepare(&mut control, product, patience)?;
+        let tables = WatchedTables::prepare(&mut control, product, patience)?;
         let (by_functions, by_role) = asked_by_functions(&mut control, patience)?;
         let keeps_locks =
             programs.mention(&["pg_advisory_lock", "pg_advisory_lock_shared", "pg_try_advisory_lock"]);
-        Ok(Stage {
+        Ok(Sessions {
             programs,
             options,
             stopped,
             control,
             modes,
-            sessions,
+            all: sessions,
             side_by_side,
             waits,
-            ground,
+            tables,
             starts: vec![None; programs.programs.len()],
             conditions,
             statements: 0,
@@ -225,21 +214,23 @@ impl<'a> Stage<'a> {
     }
 
     /// Transactions that are about to begin, in the sessions of this allocation.
-    pub(super) fn cast<'p>(&self, parts: &'p [Part], allocation: usize) -> Cast<'p>
+    pub(super) fn in_progress<'p>(&self, transactions: &'p [Transaction], allocation: usize) -> InProgress<'p>
     where
         'a: 'p,
     {
-        let actor = |(client, part): (usize, &'p Part)| {
-            Actor::new(self.programs, part, client, self.starts[part.program])
+        let execution = |(client, transaction): (usize, &'p Transaction)| {
+            Execution::new(self.programs, transaction, client, self.starts[transaction.program])
         };
         let modes = &self.modes[allocation];
-        let session = |(number, part): (usize, &Part)| self.side_by_side * modes[part.program] + number;
-        Cast {
-            actors: parts.iter().enumerate().map(actor).collect(),
-            sessions: parts.iter().enumerate().map(session).collect(),
-            waiting: vec![None; parts.len()],
+        let session = |(number, transaction): (usize, &Transaction)| {
+            self.side_by_side * modes[transaction.program] + number
+        };
+        InProgress {
+            executions: transactions.iter().enumerate().map(execution).collect(),
+            sessions: transactions.iter().enumerate().map(session).collect(),
+            waiting: vec![None; transactions.len()],
             steps: Vec::new(),
-            committed_part: vec![false; parts.len()],
+            committed_part: vec![false; transactions.len()],
             by_design: None,
         }
     }
@@ -254,41 +245,43 @@ impl<'a> Stage<'a> {
     ///
     /// # Errors
     /// The server refuses what isn't a script's, or is gone; the run is stopped.
-    pub fn perform(
+    pub fn run(
         &mut self,
-        cast: &[Part],
+        transactions: &[Transaction],
         schedule: &Schedule,
         allocation: usize,
-        later: &[Part],
-    ) -> Result<Performance, TryError> {
+        later: &[Transaction],
+    ) -> Result<ExecutedSchedule, TryError> {
         if (self.stopped)() {
             return Err(TryError::Stopped);
         }
-        let mut under_way = self.cast(cast, allocation);
+        let mut in_progress = self.in_progress(transactions, allocation);
         let (mut over, mut between) = (false, false);
         match schedule {
             Schedule::Serial(order) => {
                 for number in order {
-                    while self.step(&mut under_way, *number)? == Went::On {}
+                    while self.step(&mut in_progress, *number)? == Went::On {}
                 }
             }
             Schedule::Split(after) => {
-                while under_way.actors[0].steps < *after && self.step(&mut under_way, 0)? == Went::On {}
-                over = under_way.actors[0].ending != Ending::Running;
-                between = self.sessions[under_way.sessions[0]].status() == TransactionStatus::Idle;
+                while in_progress.executions[0].steps < *after && self.step(&mut in_progress, 0)? == Went::On
+                {
+                }
+                over = in_progress.executions[0].ending != Ending::Running;
+                between = self.all[in_progress.sessions[0]].status() == TransactionStatus::Idle;
                 if !over {
-                    for number in 1..cast.len() {
-                        while self.step(&mut under_way, number)? == Went::On {}
+                    for number in 1..transactions.len() {
+                        while self.step(&mut in_progress, number)? == Went::On {}
                     }
-                    self.finish(&mut under_way)?;
+                    self.finish(&mut in_progress)?;
                 }
             }
             #[cfg(test)]
             Schedule::Steps(steps) => {
                 for number in steps {
-                    self.step(&mut under_way, *number)?;
+                    self.step(&mut in_progress, *number)?;
                 }
-                self.finish(&mut under_way)?;
+                self.finish(&mut in_progress)?;
             }
         }
         let takes_part = |number: usize| match schedule {
@@ -297,42 +290,44 @@ impl<'a> Stage<'a> {
             #[cfg(test)]
             Schedule::Steps(_) => true,
         };
-        let performance = self.concluded(under_way, &takes_part, &Changes::default(), later)?;
-        Ok(Performance { over, between, ..performance })
+        let executed = self.concluded(in_progress, &takes_part, &Changes::default(), later)?;
+        Ok(ExecutedSchedule { over, between, ..executed })
     }
 
-    /// Ends what is under way, and takes stock. `before` has already changed.
+    /// Ends what is in progress, and reads what has changed. `before` has already changed.
     pub(super) fn concluded(
         &mut self,
-        mut under_way: Cast<'_>,
+        mut in_progress: InProgress<'_>,
         takes_part: &dyn Fn(usize) -> bool,
         (before, wrote_before): &Changes,
-        later: &[Part],
-    ) -> Result<Performance, TryError> {
-        let running = |actor: &Actor<'_>| actor.ending == Ending::Running;
-        let mut all = under_way.actors.iter().enumerate();
-        let stuck = all.any(|(number, actor)| takes_part(number) && running(actor));
-        let count = under_way.actors.len();
-        self.leave(&mut under_way, count)?;
-        let parts = under_way.actors.iter().zip(&under_way.committed_part);
-        let torn = parts.clone().any(|(actor, part)| *part && matches!(actor.ending, Ending::Failed(_)));
+        later: &[Transaction],
+    ) -> Result<ExecutedSchedule, TryError> {
+        let running = |execution: &Execution<'_>| execution.ending == Ending::Running;
+        let mut all = in_progress.executions.iter().enumerate();
+        let stuck = all.any(|(number, execution)| takes_part(number) && running(execution));
+        let count = in_progress.executions.len();
+        self.leave(&mut in_progress, count)?;
+        let mut pairs = in_progress.executions.iter().zip(&in_progress.committed_part);
+        let torn =
+            pairs.any(|(execution, committed)| *committed && matches!(execution.ending, Ending::Failed(_)));
         let (further, writers) = self.changes()?;
         let (delta, writers) = (before.then(&further), wrote_before | &writers);
-        let mut views: Vec<View> = under_way.actors.iter().map(|actor| actor.view.clone()).collect();
-        if self.ground.knows_writers() {
-            for (view, session) in views.iter_mut().zip(&under_way.sessions) {
-                view.wrote = writers.contains(&self.sessions[*session].pid());
+        let mut views: Vec<View> =
+            in_progress.executions.iter().map(|execution| execution.view.clone()).collect();
+        if self.tables.knows_writers() {
+            for (view, session) in views.iter_mut().zip(&in_progress.sessions) {
+                view.wrote = writers.contains(&self.all[*session].pid());
             }
         }
-        let endings = under_way.actors.iter().map(|actor| actor.ending.clone()).collect();
+        let endings = in_progress.executions.iter().map(|execution| execution.ending.clone()).collect();
         let broken = self.broken()?;
         let later = if later.is_empty() { None } else { Some(self.carry_on(later, &delta)?) };
-        Ok(Performance {
+        Ok(ExecutedSchedule {
             outcome: Outcome { views, endings, delta, later, broken },
-            steps: under_way.steps,
+            steps: in_progress.steps,
             over: false,
             between: false,
-            by_design: under_way.by_design,
+            by_design: in_progress.by_design,
             inconclusive: stuck || torn,
         })
     }
@@ -343,30 +338,30 @@ impl<'a> Stage<'a> {
     ///
     /// # Errors
     /// The server refuses what isn't a script's, or is gone; the run is stopped.
-    pub fn uses(&mut self, part: &Part) -> Result<[BTreeSet<usize>; 3], TryError> {
-        let all: BTreeSet<usize> = (0..self.ground.tables.len()).collect();
-        if !self.ground.knows_writers() {
+    pub fn uses(&mut self, transaction: &Transaction) -> Result<[BTreeSet<usize>; 3], TryError> {
+        let all: BTreeSet<usize> = (0..self.tables.all.len()).collect();
+        if !self.tables.knows_writers() {
             return Ok([all.clone(), all.clone(), all]);
         }
-        let mut alone = self.cast(std::slice::from_ref(part), 0);
+        let mut alone = self.in_progress(std::slice::from_ref(transaction), 0);
         let session = alone.sessions[0];
         let mut found = [BTreeSet::new(), BTreeSet::new(), BTreeSet::new()];
         let sql = format!(
             "SELECT relation, bool_or(mode NOT IN ('AccessShareLock', 'RowShareLock')), \
              bool_or(mode <> 'AccessShareLock') FROM pg_catalog.pg_locks \
              WHERE locktype = 'relation' AND pid = {} GROUP BY relation",
-            self.sessions[session].pid()
+            self.all[session].pid()
         );
         loop {
-            let was_idle = self.sessions[session].status() == TransactionStatus::Idle;
+            let was_idle = self.all[session].status() == TransactionStatus::Idle;
             if self.step(&mut alone, 0)? != Went::On {
-                if matches!(alone.actors[0].ending, Ending::Failed(_)) {
+                if matches!(alone.executions[0].ending, Ending::Failed(_)) {
                     // The locks of what it failed with are gone.
                     found = [all.clone(), all.clone(), all.clone()];
                 }
                 break;
             }
-            if self.sessions[session].status() == TransactionStatus::Idle {
+            if self.all[session].status() == TransactionStatus::Idle {
                 if was_idle {
                     // It has its own transactions, whose locks are gone.
                     found = [all.clone(), all.clone(), all.clone()];
@@ -376,7 +371,7 @@ impl<'a> Stage<'a> {
             let patience = self.patience();
             for row in query(&mut self.control, &sql, patience)? {
                 let mut values = row.into_iter().flatten();
-                let Some(table) = values.next().and_then(|oid| self.ground.table(&oid)) else { continue };
+                let Some(table) = values.next().and_then(|oid| self.tables.table(&oid)) else { continue };
                 let [touched, further @ ..] = &mut found;
                 touched.insert(table);
                 for tables in further {
@@ -391,9 +386,9 @@ impl<'a> Stage<'a> {
     }
 
     /// Runs further transactions, and returns all that has changed then.
-    fn carry_on(&mut self, later: &[Part], before: &Delta) -> Result<Delta, TryError> {
-        for part in later {
-            let mut alone = self.cast(std::slice::from_ref(part), 0);
+    fn carry_on(&mut self, later: &[Transaction], before: &Delta) -> Result<Delta, TryError> {
+        for transaction in later {
+            let mut alone = self.in_progress(std::slice::from_ref(transaction), 0);
             while self.step(&mut alone, 0)? == Went::On {}
             self.leave(&mut alone, 1)?;
         }
@@ -407,7 +402,7 @@ impl<'a> Stage<'a> {
     /// The server refuses or is gone.
     pub fn keys(&mut self) -> Result<Keys, TryError> {
         let patience = self.patience();
-        self.ground.keys(&mut self.control, patience)
+        self.tables.keys(&mut self.control, patience)
     }
 
     /// Reads what has changed since the last call, and which processes changed it.
@@ -416,7 +411,7 @@ impl<'a> Stage<'a> {
     /// The server refuses or is gone.
     pub fn changes(&mut self) -> Result<Changes, TryError> {
         let patience = self.patience();
-        self.ground.changes(&mut self.control, patience)
+        self.tables.changes(&mut self.control, patience)
     }
 
     /// Puts the tables back by what has changed since.
@@ -425,7 +420,7 @@ impl<'a> Stage<'a> {
     /// The server refuses or is gone.
     pub fn put_back(&mut self, delta: &Delta, ahead: i64) -> Result<(), TryError> {
         let patience = self.patience();
-        self.ground.put_back(&mut self.control, delta, ahead, patience)
+        self.tables.put_back(&mut self.control, delta, ahead, patience)
     }
 
     /// Puts everything back as it was found, if this is the difference from that.
@@ -434,7 +429,7 @@ impl<'a> Stage<'a> {
     /// The server refuses or is gone.
     pub fn start_again(&mut self, delta: &Delta) -> Result<(), TryError> {
         let patience = self.patience();
-        self.ground.start_again(&mut self.control, delta, patience)
+        self.tables.start_again(&mut self.control, delta, patience)
     }
 
     /// Takes the present state of sequences as the one to come back to.
@@ -443,83 +438,95 @@ impl<'a> Stage<'a> {
     /// The server refuses or is gone.
     pub fn note_sequences(&mut self) -> Result<(), TryError> {
         let patience = self.patience();
-        self.ground.note_sequences(&mut self.control, patience)
+        self.tables.note_sequences(&mut self.control, patience)
     }
 
     /// Lets all go on, until they have ended or wait for each other for good.
-    fn finish(&mut self, cast: &mut Cast<'_>) -> Result<(), TryError> {
+    fn finish(&mut self, in_progress: &mut InProgress<'_>) -> Result<(), TryError> {
         loop {
             let mut moved = false;
-            for number in 0..cast.actors.len() {
-                while cast.actors[number].ending == Ending::Running {
-                    let before = (cast.actors[number].steps, cast.waiting[number].is_some());
-                    let went = self.step(cast, number)?;
-                    moved |= (cast.actors[number].steps, cast.waiting[number].is_some()) != before
+            for number in 0..in_progress.executions.len() {
+                while in_progress.executions[number].ending == Ending::Running {
+                    let before =
+                        (in_progress.executions[number].steps, in_progress.waiting[number].is_some());
+                    let went = self.step(in_progress, number)?;
+                    moved |= (in_progress.executions[number].steps, in_progress.waiting[number].is_some())
+                        != before
                         || went == Went::Ended;
                     if went != Went::On {
                         break;
                     }
                 }
             }
-            if !moved || cast.actors.iter().all(|actor| actor.ending != Ending::Running) {
+            if !moved || in_progress.executions.iter().all(|execution| execution.ending != Ending::Running) {
                 return Ok(());
             }
         }
     }
 
     /// Takes one step of a transaction, or looks whether the one for which it waits is over.
-    pub(super) fn step(&mut self, cast: &mut Cast<'_>, number: usize) -> Result<Went, TryError> {
-        let actor = &mut cast.actors[number];
-        if actor.ending != Ending::Running {
+    pub(super) fn step(&mut self, in_progress: &mut InProgress<'_>, number: usize) -> Result<Went, TryError> {
+        let execution = &mut in_progress.executions[number];
+        if execution.ending != Ending::Running {
             return Ok(Went::Ended);
         }
-        let (patience, session) = (self.patience(), &mut self.sessions[cast.sessions[number]]);
-        if cast.waiting[number].is_none() {
+        let (patience, session) = (self.patience(), &mut self.all[in_progress.sessions[number]]);
+        if in_progress.waiting[number].is_none() {
             let status = session.status();
-            let (sql, enclose) = match actor.next(status) {
+            let (sql, enclose) = match execution.next(status) {
                 Next::Send { sql, enclose } => (sql, enclose),
                 Next::End => {
-                    actor.ending = Ending::Done;
+                    execution.ending = Ending::Done;
                     return Ok(Went::Ended);
                 }
                 Next::Stuck(why) => {
-                    actor.ending = Ending::Failed(why);
+                    execution.ending = Ending::Failed(why);
                     return Ok(Went::Ended);
                 }
             };
             if enclose {
                 query(session, "BEGIN", patience)?;
-                actor.enclosed = true;
+                execution.enclosed = true;
             }
             session.send(&sql, patience).map_err(TryError::Lost)?;
-            cast.waiting[number] = Some(sql);
-            let accompanied = |other: usize, actor: &Actor<'_>| {
-                other != number && actor.steps > 0 && actor.ending == Ending::Running
+            in_progress.waiting[number] = Some(sql);
+            let accompanied = |other: usize, execution: &Execution<'_>| {
+                other != number && execution.steps > 0 && execution.ending == Ending::Running
             };
-            if cast.actors.iter().enumerate().any(|(other, actor)| accompanied(other, actor)) {
-                let sent = cast.waiting[number].as_deref().unwrap_or_default();
-                cast.by_design = cast.by_design.or(asks(sent)).or(self.by_functions);
+            if in_progress
+                .executions
+                .iter()
+                .enumerate()
+                .any(|(other, execution)| accompanied(other, execution))
+            {
+                let sent = in_progress.waiting[number].as_deref().unwrap_or_default();
+                in_progress.by_design = in_progress.by_design.or(asks(sent)).or(self.by_functions);
             }
         }
-        let resumed = cast.steps.iter().any(|step| {
+        let resumed = in_progress.steps.iter().any(|step| {
             step.transaction == number
                 && step.result == StepResult::Waits
-                && Some(&step.sql) == cast.waiting[number].as_ref()
+                && Some(&step.sql) == in_progress.waiting[number].as_ref()
         });
-        if self.waits(cast.sessions[number])? {
+        if self.waits(in_progress.sessions[number])? {
             if !resumed {
-                let sql = cast.waiting[number].clone().unwrap_or_default();
-                cast.push(number, sql, StepResult::Waits);
+                let sql = in_progress.waiting[number].clone().unwrap_or_default();
+                in_progress.push(number, sql, StepResult::Waits);
             }
             return Ok(Went::Waits);
         }
-        let sql = cast.waiting[number].take().unwrap_or_default();
-        self.receive(cast, number, sql)
+        let sql = in_progress.waiting[number].take().unwrap_or_default();
+        self.receive(in_progress, number, sql)
     }
 
     /// Takes the replies to a statement.
-    fn receive(&mut self, cast: &mut Cast<'_>, number: usize, sql: String) -> Result<Went, TryError> {
-        let (patience, session) = (self.patience(), &mut self.sessions[cast.sessions[number]]);
+    fn receive(
+        &mut self,
+        in_progress: &mut InProgress<'_>,
+        number: usize,
+        sql: String,
+    ) -> Result<Went, TryError> {
+        let (patience, session) = (self.patience(), &mut self.all[in_progress.sessions[number]]);
         let mut replies = Vec::new();
         session.busy(&mut |_| {});
         while let Some(reply) = session.reply() {
@@ -533,28 +540,28 @@ impl<'a> Stage<'a> {
             Some(Reply::Lost(why)) => return Err(TryError::Lost(why.clone())),
             Some(Reply::Copy(_)) | None => StepResult::Failed("COPY".to_owned()),
         };
-        cast.push(number, sql, result);
+        in_progress.push(number, sql, result);
         self.statements += 1;
-        let ground = &self.ground;
-        let actor = &mut cast.actors[number];
-        actor.take(replies, &|column| !ground.finds_rows(column));
-        let failed = actor.ending != Ending::Running;
+        let tables = &self.tables;
+        let execution = &mut in_progress.executions[number];
+        execution.take(replies, &|column| !tables.finds_rows(column));
+        let failed = execution.ending != Ending::Running;
         if failed && session.status() != TransactionStatus::Idle {
-            actor.enclosed = false;
+            execution.enclosed = false;
             query(session, "ROLLBACK", patience)?;
         }
         if failed {
             return Ok(Went::Ended);
         }
-        cast.committed_part[number] |= session.status() == TransactionStatus::Idle;
+        in_progress.committed_part[number] |= session.status() == TransactionStatus::Idle;
         Ok(Went::On)
     }
 
     /// Waits until a session has its answer. Returns true if it waits for another one instead.
     fn waits(&mut self, session: usize) -> Result<bool, TryError> {
         let began = Instant::now();
-        while !self.sessions[session].finished() {
-            let arrived = self.sessions[session].wait_for(ASK_AFTER);
+        while !self.all[session].finished() {
+            let arrived = self.all[session].wait_for(ASK_AFTER);
             if (self.stopped)() {
                 return Err(TryError::Stopped);
             }
@@ -563,19 +570,19 @@ impl<'a> Stage<'a> {
                 return Ok(true);
             }
             if elapsed > self.options.step_timeout {
-                self.sessions[session].cancel();
+                self.all[session].cancel();
                 return Err(TryError::TooLong(self.options.step_timeout));
             }
         }
         Ok(false)
     }
 
-    /// Ends what is still under way, and frees locks that outlast transactions.
-    pub(super) fn leave(&mut self, cast: &mut Cast<'_>, count: usize) -> Result<(), TryError> {
+    /// Ends what is still in progress, and frees locks that outlast transactions.
+    pub(super) fn leave(&mut self, in_progress: &mut InProgress<'_>, count: usize) -> Result<(), TryError> {
         let patience = self.patience();
         for number in 0..count {
-            let session = &mut self.sessions[cast.sessions[number]];
-            if cast.waiting[number].take().is_some() {
+            let session = &mut self.all[in_progress.sessions[number]];
+            if in_progress.waiting[number].take().is_some() {
                 session.cancel();
                 while !session.finished() {
                     session.wait_for(ASK_AFTER);
@@ -600,6 +607,23 @@ impl<'a> Stage<'a> {
         }
         Ok(())
     }
+}
+
+/// Makes the settings of a session; with a mode, also those of its transactions.
+fn set_up(session: &mut TestSession, mode: Option<&Mode>, patience: Patience<'_>) -> Result<(), TryError> {
+    for setting in SETTINGS {
+        match query(session, setting, patience) {
+            Ok(_) | Err(TryError::Server(_)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let Some(mode) = mode else { return Ok(()) };
+    for (on, setting) in [(mode.read_only, "read_only"), (mode.deferrable, "deferrable")] {
+        if on {
+            query(session, &format!("SET default_transaction_{setting} = on"), patience)?;
+        }
+    }
+    Ok(())
 }
 
 /// What a text asks for that no order gives.

@@ -1,5 +1,7 @@
 //! What is found in small captures, with the catalog of a real server.
 
+mod live;
+
 use isobench_database::Asked;
 use isobench_isolation::Level;
 use isobench_pgserver::{Server, ServerOptions};
@@ -16,6 +18,7 @@ const TABLES: &str = "DROP SCHEMA public CASCADE; CREATE SCHEMA public;
     CREATE TABLE member (name text PRIMARY KEY, city text);
     CREATE TABLE guest (id serial PRIMARY KEY, name text NOT NULL);
     CREATE TABLE doctor (id int PRIMARY KEY, shift int NOT NULL, on_call bool NOT NULL);
+    CREATE TABLE line (id serial PRIMARY KEY, item int NOT NULL, amount int NOT NULL);
     CREATE TABLE job (id serial PRIMARY KEY, state text NOT NULL)";
 
 /// A server, or `None` after reporting why the test is skipped.
@@ -80,7 +83,8 @@ fn found(connection: &mut Connection, recorded: &Recorded) -> Answer {
     let programs = scripts.programs(&catalog);
     let judged = judge(&history.templates, &programs, None, &|| false);
     let carried = history.carried(&programs[0]);
-    Answer::of(&history.templates, &judged, &carried, None)
+    let live = history.live(&programs[0], &|| false);
+    Answer::of(&history.templates, live, &judged, &carried, None)
 }
 
 /// What is found, in short: the kinds with their tables and needed levels, and the states.

@@ -3,21 +3,21 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use super::actor::{Answer, Ending};
-use super::aims::Run;
-use super::casts::{moved, spread};
-use super::foresight::{Foresight, near_sql};
-use super::ground::Keys;
+use super::combinations::{moved, spread};
+use super::execution::{Answer, Ending};
 use super::outcome::Outcome;
-use super::program::{Choice, Number, Part, Place, Programs};
-use super::stage::{Performance, Schedule, Stage};
+use super::prediction::{Predictor, near_sql};
+use super::program::{Choice, Number, Place, Programs, Transaction};
+use super::sessions::{ExecutedSchedule, Schedule, Sessions};
+use super::tables::Keys;
+use super::targets::ComparedAlone;
 use super::{TryError, Trying};
 use isobench_isolation::Allocation;
 
-/// Scripts on a stage, each alone.
-pub struct Rehearsal<'s> {
+/// Scripts, each of which runs alone, and what that has shown.
+pub struct Alone<'s> {
     /// The sessions and the tables.
-    pub stage: Stage<'s>,
+    pub sessions: Sessions<'s>,
     pub(super) programs: &'s Programs,
     allocations: Vec<Allocation>,
     pub(super) budget: Duration,
@@ -29,7 +29,7 @@ pub struct Rehearsal<'s> {
     /// The first time that a unique index refused what a script did by itself or after another one.
     pub violated: Option<String>,
     /// What each program compared when it ran alone in the first state.
-    pub runs: Vec<Vec<Run>>,
+    pub runs: Vec<Vec<ComparedAlone>>,
     endings: Vec<Known>,
     /// The tables that each program may change, as far as it has been seen.
     writes: Vec<BTreeSet<usize>>,
@@ -66,13 +66,13 @@ const SHARE_OF_BUDGET: u32 = 2;
 /// The most choices with which a program fails, or finds other rows, in the first state.
 const MOST_OTHERWISE: usize = 2;
 
-impl<'s> Rehearsal<'s> {
-    /// Brings scripts on a stage.
-    pub fn new(stage: Stage<'s>, programs: &'s Programs, trying: &Trying<'_>, began: Instant) -> Self {
+impl<'s> Alone<'s> {
+    /// Scripts that haven't run yet.
+    pub fn new(sessions: Sessions<'s>, programs: &'s Programs, trying: &Trying<'_>, began: Instant) -> Self {
         let count = programs.programs.len();
         let none = || vec![BTreeSet::new(); count];
-        Rehearsal {
-            stage,
+        Alone {
+            sessions,
             programs,
             allocations: trying.allocations.to_vec(),
             budget: trying.budget,
@@ -89,16 +89,16 @@ impl<'s> Rehearsal<'s> {
     }
 
     /// Runs a script alone, and leaves what it did.
-    pub fn alone(&mut self, part: &Part) -> Result<Performance, TryError> {
-        let cast = [part.clone()];
-        let performance = self.stage.perform(&cast, &Schedule::Serial(vec![0]), 0, &[])?;
-        self.note_endings(&cast, &performance);
-        Ok(performance)
+    pub fn run(&mut self, transaction: &Transaction) -> Result<ExecutedSchedule, TryError> {
+        let transactions = [transaction.clone()];
+        let executed = self.sessions.run(&transactions, &Schedule::Serial(vec![0]), 0, &[])?;
+        self.note_endings(&transactions, &executed);
+        Ok(executed)
     }
 
-    pub fn undo(&mut self, performance: &Performance) -> Result<(), TryError> {
-        let outcome = &performance.outcome;
-        self.stage.put_back(outcome.later.as_ref().unwrap_or(&outcome.delta), 0)
+    pub fn undo(&mut self, executed: &ExecutedSchedule) -> Result<(), TryError> {
+        let outcome = &executed.outcome;
+        self.sessions.put_back(outcome.later.as_ref().unwrap_or(&outcome.delta), 0)
     }
 
     /// Notes the first refusal by a unique index.
@@ -113,10 +113,10 @@ impl<'s> Rehearsal<'s> {
 
     /// Finds out which ways each program has, with which numbers it works, and which tables it uses.
     pub fn try_alone(&mut self) -> Result<(), TryError> {
-        self.keys = self.stage.keys()?;
+        self.keys = self.sessions.keys()?;
         for program in 0..self.programs.programs.len() {
             self.start(program)?;
-            let ways = Foresight::new(self.programs, &self.stage.starts).ways(program);
+            let ways = Predictor::new(self.programs, &self.sessions.starts).ways(program);
             let mut settled = Vec::new();
             for way in ways {
                 let way = self.settled(program, way)?;
@@ -134,29 +134,29 @@ impl<'s> Rehearsal<'s> {
             let apart = spread(&self.programs.programs[program].draws, false);
             let ways = self.ways[program].clone();
             for choice in ways.iter().cloned().chain([moved(&ways[0], &apart)]) {
-                let [touched, changed, locked] = self.stage.uses(&Part::with(program, choice))?;
+                let [touched, changed, locked] = self.sessions.uses(&Transaction::with(program, choice))?;
                 self.locks[program].extend(locked);
                 self.touches[program].extend(touched);
                 self.writes[program].extend(changed);
             }
         }
-        let (delta, _) = self.stage.changes()?;
-        self.stage.put_back(&delta, 0)
+        let (delta, _) = self.sessions.changes()?;
+        self.sessions.put_back(&delta, 0)
     }
 
     /// True if scripts have run alone for longer than their share of the budget.
     fn is_used_up(&self) -> bool {
-        self.stage.statements >= LEAST_STATEMENTS && self.began.elapsed() > self.budget / SHARE_OF_BUDGET
+        self.sessions.statements >= LEAST_STATEMENTS && self.began.elapsed() > self.budget / SHARE_OF_BUDGET
     }
 
     /// Runs a way alone, and takes it back. Returns how good it is (fewer is better: whether it fails, and
     /// how many statements found nothing), and what happened.
-    fn attempt(&mut self, program: usize, choice: &Choice) -> Result<(Rank, Performance), TryError> {
-        let performance = self.alone(&Part::with(program, choice.clone()))?;
-        self.undo(&performance)?;
-        self.require_no_mistake(program, 0, &performance)?;
-        let (_, found, works) = way(&performance);
-        Ok(((!works, found.iter().filter(|found| !**found).count()), performance))
+    fn attempt(&mut self, program: usize, choice: &Choice) -> Result<(Rank, ExecutedSchedule), TryError> {
+        let executed = self.run(&Transaction::with(program, choice.clone()))?;
+        self.undo(&executed)?;
+        self.require_no_mistake(program, 0, &executed)?;
+        let (_, found, works) = way(&executed);
+        Ok(((!works, found.iter().filter(|found| !**found).count()), executed))
     }
 
     /// Looks for the number from which a program's draws count: the least with which it works and finds
@@ -169,7 +169,7 @@ impl<'s> Rehearsal<'s> {
         }
         let mut best: Option<(Rank, Option<i64>)> = None;
         for start in candidates {
-            self.stage.starts[program] = start;
+            self.sessions.starts[program] = start;
             let (rank, _) = self.attempt(program, &Choice::new())?;
             if best.is_none_or(|(best, _)| rank < best) {
                 best = Some((rank, start));
@@ -178,7 +178,7 @@ impl<'s> Rehearsal<'s> {
                 break;
             }
         }
-        self.stage.starts[program] = best.and_then(|(_, start)| start);
+        self.sessions.starts[program] = best.and_then(|(_, start)| start);
         Ok(())
     }
 
@@ -189,10 +189,10 @@ impl<'s> Rehearsal<'s> {
         if rank == BEST {
             return Ok(way);
         }
-        let foresight = Foresight::new(self.programs, &self.stage.starts);
-        let foreseen = foresight.of(program, &way);
+        let predictor = Predictor::new(self.programs, &self.sessions.starts);
+        let predicted = predictor.of(program, &way);
         let numbers: Vec<i64> = self.keys.all().collect();
-        let free: Vec<(Place, [i64; 3])> = foreseen
+        let free: Vec<(Place, [i64; 3])> = predicted
             .drawn
             .iter()
             .filter(|(place, _)| !way.contains_key(*place))
@@ -215,7 +215,7 @@ impl<'s> Rehearsal<'s> {
         for changes in all_at_once.into_iter().chain(one_by_one).filter(|changes| !changes.is_empty()) {
             let mut choice = best.clone();
             choice.extend(changes.into_iter().map(|(place, number)| (place, Number::Is(number))));
-            if foresight.of(program, &choice).decided != foreseen.decided {
+            if predictor.of(program, &choice).decided != predicted.decided {
                 continue;
             }
             let (other, _) = self.attempt(program, &choice)?;
@@ -234,13 +234,13 @@ impl<'s> Rehearsal<'s> {
     /// work, or find them, after another one.
     fn otherwise(&mut self, program: usize) -> Result<Vec<Choice>, TryError> {
         let Some(base) = self.ways[program].first().cloned() else { return Ok(Vec::new()) };
-        let (_, performance) = self.attempt(program, &base)?;
-        let usual = way(&performance);
-        let foresight = Foresight::new(self.programs, &self.stage.starts);
-        let foreseen = foresight.of(program, &base);
+        let (_, executed) = self.attempt(program, &base)?;
+        let usual = way(&executed);
+        let predictor = Predictor::new(self.programs, &self.sessions.starts);
+        let predicted = predictor.of(program, &base);
         let mut others: Vec<(TakenWay, Choice)> = Vec::new();
         let few: Vec<i64> = self.keys.few().collect();
-        for (place, [least, most, _]) in &foreseen.drawn {
+        for (place, [least, most, _]) in &predicted.drawn {
             let in_sql = near_sql(&self.programs.programs[program], *least, *most);
             let numbers: BTreeSet<i64> = few.iter().copied().chain(in_sql).collect();
             for number in numbers.into_iter().filter(|number| (least..=most).contains(&number)) {
@@ -249,11 +249,11 @@ impl<'s> Rehearsal<'s> {
                 }
                 let mut choice = base.clone();
                 choice.insert(*place, Number::Is(number));
-                if foresight.of(program, &choice).decided != foreseen.decided {
+                if predictor.of(program, &choice).decided != predicted.decided {
                     continue;
                 }
-                let (_, performance) = self.attempt(program, &choice)?;
-                let other = way(&performance);
+                let (_, executed) = self.attempt(program, &choice)?;
+                let other = way(&executed);
                 if other != usual && !others.iter().any(|(known, _)| *known == other) {
                     others.push((other, choice));
                 }
@@ -266,10 +266,10 @@ impl<'s> Rehearsal<'s> {
 
     /// Checks the run of a way alone in each allocation, and notes what it compares.
     fn require_no_mistakes(&mut self, program: usize, way: &Choice) -> Result<(), TryError> {
-        let part = Part::with(program, way.clone());
-        let alone = self.alone(&part)?;
+        let transaction = Transaction::with(program, way.clone());
+        let alone = self.run(&transaction)?;
         self.undo(&alone)?;
-        self.note_run(&part, &alone);
+        self.note_run(&transaction, &alone);
         if alone.outcome.endings[0] != Ending::Done {
             self.note_violation(&alone.outcome);
         }
@@ -278,8 +278,8 @@ impl<'s> Rehearsal<'s> {
         let read_only = |allocation: &usize| self.allocations[*allocation].of(name).read_only;
         let allocations: Vec<usize> = (1..self.allocations.len()).filter(read_only).collect();
         for allocation in allocations {
-            let part = [part.clone()];
-            let alone = self.stage.perform(&part, &Schedule::Serial(vec![0]), allocation, &[])?;
+            let transaction = [transaction.clone()];
+            let alone = self.sessions.run(&transaction, &Schedule::Serial(vec![0]), allocation, &[])?;
             self.undo(&alone)?;
             self.require_no_mistake(program, allocation, &alone)?;
         }
@@ -287,9 +287,9 @@ impl<'s> Rehearsal<'s> {
     }
 
     /// Notes whether programs came to their end.
-    pub fn note_endings(&mut self, cast: &[Part], performance: &Performance) {
-        for (part, ending) in cast.iter().zip(&performance.outcome.endings) {
-            match (ending, &mut self.endings[part.program]) {
+    pub fn note_endings(&mut self, transactions: &[Transaction], executed: &ExecutedSchedule) {
+        for (transaction, ending) in transactions.iter().zip(&executed.outcome.endings) {
+            match (ending, &mut self.endings[transaction.program]) {
                 (Ending::Done, known) => *known = Known::Ends,
                 (Ending::Failed(why), known @ Known::Nothing) => *known = Known::Fails(why.clone()),
                 _ => {}
@@ -312,8 +312,8 @@ impl<'s> Rehearsal<'s> {
     }
 
     /// The transaction of a program with the numbers that it usually takes.
-    pub fn first(&self, program: usize) -> Part {
-        Part::with(program, self.ways[program].first().cloned().unwrap_or_default())
+    pub fn first(&self, program: usize) -> Transaction {
+        Transaction::with(program, self.ways[program].first().cloned().unwrap_or_default())
     }
 
     /// All programs.
@@ -329,7 +329,7 @@ impl<'s> Rehearsal<'s> {
         &self,
         program: usize,
         allocation: usize,
-        alone: &Performance,
+        alone: &ExecutedSchedule,
     ) -> Result<(), TryError> {
         match &alone.outcome.endings[0] {
             Ending::Failed(why) if alone.outcome.views[0].is_mistaken() => {
@@ -342,9 +342,9 @@ impl<'s> Rehearsal<'s> {
     }
 
     /// Notes what a script compared in the first state.
-    pub fn note_run(&mut self, part: &Part, alone: &Performance) {
-        let run = (part.choice.clone(), alone.outcome.views[0].compared.clone());
-        let runs = &mut self.runs[part.program];
+    pub fn note_run(&mut self, transaction: &Transaction, alone: &ExecutedSchedule) {
+        let run = (transaction.choice.clone(), alone.outcome.views[0].compared.clone());
+        let runs = &mut self.runs[transaction.program];
         if !runs.contains(&run) {
             runs.push(run);
         }
@@ -370,8 +370,8 @@ impl<'s> Rehearsal<'s> {
 pub type TakenWay = (Vec<usize>, Vec<bool>, bool);
 
 /// The way that a script took in a run alone.
-pub fn way(performance: &Performance) -> TakenWay {
-    let view = &performance.outcome.views[0];
+pub fn way(executed: &ExecutedSchedule) -> TakenWay {
+    let view = &executed.outcome.views[0];
     let found = |answer: &(usize, Answer)| match &answer.1 {
         Answer::Tag(tag) => !tag.ends_with(" 0"),
         Answer::Rows { table, .. } => !table.rows.is_empty(),
@@ -379,6 +379,6 @@ pub fn way(performance: &Performance) -> TakenWay {
     (
         view.branches.clone(),
         view.answers.iter().map(found).collect(),
-        performance.outcome.endings[0] == Ending::Done,
+        executed.outcome.endings[0] == Ending::Done,
     )
 }

@@ -1,4 +1,4 @@
-//! One run of a script, statement by statement: what it sends next, and the answers.
+//! One execution of a script, statement by statement: what it sends next, and the answers.
 
 use std::collections::BTreeMap;
 
@@ -8,20 +8,20 @@ use isobench_script::{
     literal_of_variable,
 };
 
-use super::aims::{Compared, Comparison, Origin};
-use super::program::{Aims, CLIENT, Choice, Number, Part, Program, Programs, number_of};
+use super::program::{CLIENT, Choice, Number, Program, Programs, Targets, Transaction, number_of};
+use super::targets::{Compared, Comparison, Origin};
 use super::walk::{Numbers, Taken, Walk};
 use crate::event::Table;
 use crate::tester::Reply;
 
-/// One run of a script.
+/// One execution of a script.
 #[derive(Debug)]
-pub struct Actor<'a> {
+pub struct Execution<'a> {
     program: &'a Program,
     literals: bool,
     symbols: &'a Symbols,
     choice: &'a Choice,
-    aims: &'a Aims,
+    targets: &'a Targets,
     /// The number from which those of the choice count, where a draw's range has it.
     start: Option<i64>,
     walk: Walk<'a>,
@@ -41,7 +41,7 @@ pub struct Actor<'a> {
     pub ending: Ending,
 }
 
-/// How a run of a script stands.
+/// The state of an execution.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ending {
     /// It goes on.
@@ -131,26 +131,31 @@ pub enum Next {
 }
 
 /// The most numbers of a draw that are tried to come to a value.
-const MOST_AIMED: i64 = 4096;
+const MOST_TARGETED: i64 = 4096;
 
 /// The first words of statements that may end transactions themselves, and so stay outside of blocks.
 const SELF_ENDING: [&str; 2] = ["call", "do"];
 
-impl<'a> Actor<'a> {
-    /// Begins a run as the client of this number. Draws whose range has `start` count from it, the
+impl<'a> Execution<'a> {
+    /// Begins an execution as the client of this number. Draws whose range has `start` count from it, the
     /// others from the least of their range.
-    pub fn new(programs: &'a Programs, part: &'a Part, client: usize, start: Option<i64>) -> Actor<'a> {
-        let client = match part.choice.get(&CLIENT) {
+    pub fn new(
+        programs: &'a Programs,
+        transaction: &'a Transaction,
+        client: usize,
+        start: Option<i64>,
+    ) -> Execution<'a> {
+        let client = match transaction.choice.get(&CLIENT) {
             Some(Number::Is(client)) => *client,
             _ => i64::try_from(client).unwrap_or(0),
         };
-        let program = &programs.programs[part.program];
-        Actor {
+        let program = &programs.programs[transaction.program];
+        Execution {
             program,
             literals: programs.literals,
             symbols: &programs.symbols,
-            choice: &part.choice,
-            aims: &part.aims,
+            choice: &transaction.choice,
+            targets: &transaction.targets,
             start,
             walk: Walk::new(program, &programs.symbols, programs.variables_of(client)),
             sent: None,
@@ -196,7 +201,7 @@ impl<'a> Actor<'a> {
     /// Takes one command; `None` if there is nothing to send.
     fn take_command(&mut self) -> Result<Option<Next>, String> {
         let mut chosen =
-            Chosen { program: self.program, choice: self.choice, aims: self.aims, start: self.start };
+            Chosen { program: self.program, choice: self.choice, targets: self.targets, start: self.start };
         match self.walk.step(&mut chosen)? {
             Taken::End => Ok(Some(Next::End)),
             Taken::Branch { to, .. } => {
@@ -376,11 +381,11 @@ impl<'a> Actor<'a> {
     }
 }
 
-/// The numbers that are chosen for a run.
+/// The numbers that are chosen for an execution.
 struct Chosen<'a> {
     program: &'a Program,
     choice: &'a Choice,
-    aims: &'a Aims,
+    targets: &'a Targets,
     start: Option<i64>,
 }
 
@@ -399,9 +404,9 @@ impl Chosen<'_> {
         })
     }
 
-    /// The value that is aimed at, if one of the draws leads to it, the others being as chosen or the
+    /// The target, if one of the draws leads to it, the others being as chosen or the
     /// first ones.
-    fn aimed(&self, at: usize, expr: &Expr, ctx: &mut EvalContext<'_>, aim: i64) -> Option<Value> {
+    fn reached(&self, at: usize, expr: &Expr, ctx: &mut EvalContext<'_>, target: i64) -> Option<Value> {
         let first = Chosen { choice: &Choice::new(), ..*self };
         let draws = || self.program.draws.iter().filter(|draw| draw.place.0 == at);
         [self, &first].into_iter().find_map(|chosen| {
@@ -412,10 +417,10 @@ impl Chosen<'_> {
                 };
                 // What grows evenly is found at once.
                 let (least, next) = (at_number(0)?, at_number(1)?);
-                let far = aim.checked_sub(least).zip(next.checked_sub(least));
+                let far = target.checked_sub(least).zip(next.checked_sub(least));
                 let even = far.and_then(|(far, by)| far.checked_div(by));
-                let mut candidates = even.into_iter().chain(0..MOST_AIMED);
-                candidates.find_map(|above| (at_number(above)? == aim).then_some(Value::Int(aim)))
+                let mut candidates = even.into_iter().chain(0..MOST_TARGETED);
+                candidates.find_map(|above| (at_number(above)? == target).then_some(Value::Int(target)))
             })
         })
     }
@@ -423,8 +428,8 @@ impl Chosen<'_> {
 
 impl Numbers for Chosen<'_> {
     fn value(&mut self, at: usize, expr: &Expr, ctx: &mut EvalContext<'_>) -> Result<Value, EvalError> {
-        let aim = self.aims.get(&at).copied();
-        match aim.and_then(|aim| self.aimed(at, expr, ctx, aim)) {
+        let target = self.targets.get(&at).copied();
+        match target.and_then(|target| self.reached(at, expr, ctx, target)) {
             Some(value) => Ok(value),
             None => self.eval(at, expr, ctx, None),
         }
@@ -455,7 +460,7 @@ fn is_plain(sql: &Sql, text: &str) -> bool {
     matches!(sql.statements.as_slice(), [Statement::Other]) && !ends_itself
 }
 
-/// The column of a comparison by equality that this text ends with, casts and the quotation mark of what
+/// The column of a comparison by equality that this text ends with, type casts and the quotation mark of what
 /// it is compared with aside: `… AND a.version = `, `xmin::text = '`, `(id, version) = (?, `.
 fn column_compared(text: &str) -> Option<String> {
     let text = text.strip_suffix('\'').unwrap_or(text).trim_end();
@@ -470,17 +475,17 @@ fn column_compared(text: &str) -> Option<String> {
     column_named(&text[..text.len() - sign.len()])
 }
 
-/// The column that this text ends with, without its table and casts.
+/// The column that this text ends with, without its table and type casts.
 fn column_named(text: &str) -> Option<String> {
     let mut text = text.trim_end();
     loop {
         let start = text.rfind(|letter: char| !(letter.is_alphanumeric() || letter == '_' || letter == '"'));
         let (before, name) = text.split_at(start.map_or(0, |at| at + 1));
-        let Some(cast) = before.strip_suffix("::") else {
+        let Some(transactions) = before.strip_suffix("::") else {
             let name = name.trim_matches('"');
             return (!name.is_empty()).then(|| name.to_ascii_lowercase());
         };
-        text = cast.trim_end();
+        text = transactions.trim_end();
     }
 }
 
@@ -506,8 +511,8 @@ mod tests {
         vec![Reply::Rows(table)]
     }
 
-    fn sends(actor: &mut Actor<'_>, status: TransactionStatus) -> (String, bool) {
-        match actor.next(status) {
+    fn sends(execution: &mut Execution<'_>, status: TransactionStatus) -> (String, bool) {
+        match execution.next(status) {
             Next::Send { sql, enclose } => (sql, enclose),
             other => panic!("{other:?}"),
         }
@@ -517,56 +522,56 @@ mod tests {
     fn a_script_runs_with_chosen_numbers_and_what_it_is_told() {
         use TransactionStatus::{Idle, InTransaction};
         let programs = programs(EDIT);
-        let part = Part::with(0, Choice::from([((0, 0), Number::Above(2))]));
-        let mut actor = Actor::new(&programs, &part, 0, None);
+        let transaction = Transaction::with(0, Choice::from([((0, 0), Number::Above(2))]));
+        let mut execution = Execution::new(&programs, &transaction, 0, None);
         let guards = |column: &str| column == "v";
         let tag = |tag: &str| vec![Reply::Command(tag.to_owned())];
-        assert_eq!(sends(&mut actor, Idle), ("BEGIN;".to_owned(), false));
-        actor.take(tag("BEGIN"), &guards);
-        assert_eq!(sends(&mut actor, InTransaction).0, "SELECT v FROM t WHERE id = 3");
-        actor.take(rows("v", "4"), &guards);
-        assert_eq!(sends(&mut actor, InTransaction).0, "UPDATE t SET v = 4 + 1 WHERE id = 3 AND v = 4;");
-        actor.take(tag("UPDATE 0"), &guards);
-        assert!(actor.view.declined, "the version had changed");
-        assert_eq!(sends(&mut actor, InTransaction).0, "COMMIT;");
-        actor.take(tag("COMMIT"), &guards);
-        assert_eq!(sends(&mut actor, Idle), ("SELECT 1;".to_owned(), true));
-        actor.enclosed = true;
-        actor.take(rows("?column?", "1"), &guards);
-        assert_eq!(sends(&mut actor, InTransaction), ("COMMIT".to_owned(), false));
-        assert_eq!(actor.next(Idle), Next::End);
+        assert_eq!(sends(&mut execution, Idle), ("BEGIN;".to_owned(), false));
+        execution.take(tag("BEGIN"), &guards);
+        assert_eq!(sends(&mut execution, InTransaction).0, "SELECT v FROM t WHERE id = 3");
+        execution.take(rows("v", "4"), &guards);
+        assert_eq!(sends(&mut execution, InTransaction).0, "UPDATE t SET v = 4 + 1 WHERE id = 3 AND v = 4;");
+        execution.take(tag("UPDATE 0"), &guards);
+        assert!(execution.view.declined, "the version had changed");
+        assert_eq!(sends(&mut execution, InTransaction).0, "COMMIT;");
+        execution.take(tag("COMMIT"), &guards);
+        assert_eq!(sends(&mut execution, Idle), ("SELECT 1;".to_owned(), true));
+        execution.enclosed = true;
+        execution.take(rows("?column?", "1"), &guards);
+        assert_eq!(sends(&mut execution, InTransaction), ("COMMIT".to_owned(), false));
+        assert_eq!(execution.next(Idle), Next::End);
     }
 
     #[test]
     fn a_parameter_is_a_literal() {
         let mut programs = programs(EDIT);
         programs.literals = true;
-        let part = Part::with(0, Choice::from([((0, 0), Number::Above(2))]));
-        let mut actor = Actor::new(&programs, &part, 0, None);
+        let transaction = Transaction::with(0, Choice::from([((0, 0), Number::Above(2))]));
+        let mut execution = Execution::new(&programs, &transaction, 0, None);
         let guards = |_: &str| true;
         let status = TransactionStatus::InTransaction;
-        sends(&mut actor, status);
-        actor.take(vec![Reply::Command("BEGIN".to_owned())], &guards);
-        assert_eq!(sends(&mut actor, status).0, "SELECT v FROM t WHERE id = '3'");
-        actor.take(rows("v", "4"), &guards);
+        sends(&mut execution, status);
+        execution.take(vec![Reply::Command("BEGIN".to_owned())], &guards);
+        assert_eq!(sends(&mut execution, status).0, "SELECT v FROM t WHERE id = '3'");
+        execution.take(rows("v", "4"), &guards);
         let update = "UPDATE t SET v = '4' + 1 WHERE id = '3' AND v = '4';";
-        assert_eq!(sends(&mut actor, status).0, update);
+        assert_eq!(sends(&mut execution, status).0, update);
     }
 
     #[test]
     fn a_row_that_is_gone_is_no_refusal() {
         let programs = programs(EDIT);
-        let part = Part::of(0);
-        let mut actor = Actor::new(&programs, &part, 0, None);
+        let transaction = Transaction::of(0);
+        let mut execution = Execution::new(&programs, &transaction, 0, None);
         // Only the key is compared with what was read.
         let guards = |_: &str| false;
         for reply in [vec![Reply::Command("BEGIN".to_owned())], rows("v", "4")] {
-            sends(&mut actor, TransactionStatus::InTransaction);
-            actor.take(reply, &guards);
+            sends(&mut execution, TransactionStatus::InTransaction);
+            execution.take(reply, &guards);
         }
-        sends(&mut actor, TransactionStatus::InTransaction);
-        actor.take(vec![Reply::Command("UPDATE 0".to_owned())], &guards);
-        assert!(!actor.view.declined);
+        sends(&mut execution, TransactionStatus::InTransaction);
+        execution.take(vec![Reply::Command("UPDATE 0".to_owned())], &guards);
+        assert!(!execution.view.declined);
     }
 
     #[test]

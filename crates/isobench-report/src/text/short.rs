@@ -1,0 +1,74 @@
+//! Scripts of one folder by their file names alone, where a screen names them often.
+
+use std::path::Path;
+
+use isobench_result::Document;
+use serde_json::Value;
+
+/// The folder that all scripts are in, with a slash at its end; `None` if they are in several or in this one, or if one
+/// is no file with an ending.
+pub fn folder_of<'n>(names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    let mut names = names.into_iter();
+    let folder = |name: &'n str| {
+        let is_file = Path::new(name).extension().is_some();
+        name.rfind('/').filter(|_| is_file).map(|slash| &name[..=slash])
+    };
+    let first = folder(names.next()?)?;
+    names.all(|name| folder(name) == Some(first)).then_some(first)
+}
+
+/// The same document with the names of scripts in place of their paths; `None` if there is nothing to shorten.
+pub(super) fn shortened(document: &Document) -> Option<Document> {
+    let files = document.plan.file.as_ref()?;
+    let folder = folder_of(files.iter().map(String::as_str))?;
+    let mut value = serde_json::to_value(document).ok()?;
+    without(folder, &mut value);
+    serde_json::from_value(value).ok()
+}
+
+/// Takes a folder out of all texts.
+fn without(folder: &str, value: &mut Value) {
+    match value {
+        Value::String(text) if text.contains(folder) => *text = text.replace(folder, ""),
+        Value::Array(all) => all.iter_mut().for_each(|one| without(folder, one)),
+        Value::Object(members) => {
+            let changed: Vec<String> = members.keys().filter(|key| key.contains(folder)).cloned().collect();
+            for key in changed {
+                if let Some(member) = members.remove(&key) {
+                    members.insert(key.replace(folder, ""), member);
+                }
+            }
+            members.values_mut().for_each(|one| without(folder, one));
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn files_of_one_folder_have_it_in_common() {
+        assert_eq!(folder_of(["sql/a.sql", "sql/b.sql@3"]), Some("sql/"));
+        assert_eq!(folder_of(["/shop/sql/a.sql"]), Some("/shop/sql/"));
+        for names in [
+            &["a.sql", "b.sql"][..],
+            &["sql/a.sql", "b.sql"],
+            &["sql/a.sql", "sql/x/b.sql"],
+            &["smallbank/balance"],
+            &[],
+        ] {
+            assert_eq!(folder_of(names.iter().copied()), None, "{names:?}");
+        }
+    }
+
+    #[test]
+    fn a_folder_is_left_out_of_all_texts() {
+        let mut value = json!({ "sql/a.sql": ["sql/a.sql:3 and sql/b.sql:4", 7, null], "b": "nosql" });
+        without("sql/", &mut value);
+        assert_eq!(value, json!({ "b": "nosql", "a.sql": ["a.sql:3 and b.sql:4", 7, null] }));
+    }
+}

@@ -1,0 +1,177 @@
+//! `isobench probe --certificate`: several servers and kinds of tables on one page.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use isobench_comparison::{Failure, Outcome, Target, refusal};
+use isobench_isolation::Level;
+use isobench_probe::output::text;
+use isobench_probe::{
+    Event, Matrix, Options, RunError, Spec, SpecOutcome, SpecRun, Subject, Tables, Tester, Transcript,
+    certificate as page, probe as run, render,
+};
+use isobench_runner::{Control, Urgency};
+
+use super::{
+    SESSIONS, admit_roles, asked, embedded, limits, opener, read, require_method, tester, verdict, why,
+};
+use crate::destination::{Kind, check_file};
+use crate::options::{EmbeddedOptions, ProbeOptions};
+use crate::output::{self, is_stream, say, shown};
+use crate::servers::{Clients, find, start_another};
+
+/// The program with its version, as pages name it.
+const GENERATOR: &str = concat!("isobench ", env!("CARGO_PKG_VERSION"));
+
+/// Probes each server with each kind of tables, and writes the page.
+///
+/// # Errors
+/// A server isn't there or is lost, the probe is stopped, or a promise is broken.
+pub fn certificate(options: &ProbeOptions, path: &Path) -> Outcome {
+    check_file("--certificate", path, Kind::Page)?;
+    let chosen = embedded(options, true)?;
+    let mut servers: Vec<EmbeddedOptions> =
+        options.versions.iter().map(|version| chosen.of_version(*version)).collect();
+    if servers.is_empty() {
+        servers.push(chosen);
+    }
+    let read = options.spec.iter().map(|path| read(path)).collect::<Outcome<Vec<(Spec, bool)>>>()?;
+    let confined = read.iter().any(|(_, recorded)| *recorded);
+    let specs: Vec<(&Spec, &Path)> =
+        read.iter().map(|(spec, _)| spec).zip(options.spec.iter().map(PathBuf::as_path)).collect();
+    let mut control: Option<Arc<Control>> = None;
+    let mut subjects = Vec::new();
+    for server in &servers {
+        let clients = Clients { number: SESSIONS, confined };
+        let mut target = if let Some(control) = &control {
+            start_another(server, clients, control)?
+        } else {
+            let (target, found) = find(&options.connection, None, server, clients)?;
+            control = Some(found);
+            target
+        };
+        if target.standby {
+            return Err(refusal(&target.place(), "probing takes transactions that write"));
+        }
+        require_method(options, &target)?;
+        target.claim_namespace(&say)?;
+        let probed = control.as_ref().map_or(Ok(()), |control| {
+            for (number, tables) in options.tables().into_iter().enumerate() {
+                let mut subject = subject(options, &target, tables, control)?;
+                // They make tables of their own.
+                if number == 0 && !specs.is_empty() {
+                    admit_roles(&target)?;
+                    subject.specs = run_specs(options, &specs, &target, control)?;
+                }
+                subjects.push(subject);
+            }
+            Ok(())
+        });
+        let closed = target.close(false);
+        probed.and(closed)?;
+    }
+    output::save(path, &page(&subjects, GENERATOR))?;
+    if !is_stream(path) {
+        let number = subjects.len();
+        let what = if number == 1 { "server with its tables" } else { "servers with their tables" };
+        say(&format!("{number} {what} probed; the page is in {}", shown(path)));
+    }
+    let broken = subjects.iter().find(|subject| subject.matrix.broken().count() > 0);
+    let limited = || subjects.iter().find(|subject| subject.matrix.limited().count() > 0);
+    broken.or_else(limited).map_or(Ok(()), |subject| verdict(&subject.matrix, options.strict))
+}
+
+/// Runs specifications at the server's default level, and compares what they print.
+fn run_specs(
+    options: &ProbeOptions,
+    specs: &[(&Spec, &Path)],
+    target: &Target,
+    control: &Control,
+) -> Outcome<Vec<SpecRun>> {
+    let stopped = || control.urgency() > Urgency::None;
+    let mut settings = asked(options);
+    settings.extend(OF_TESTS.map(|(name, value)| (name, value.to_owned())));
+    let tester = Tester { open: opener(target, settings), ..tester(options, target, None, &stopped) };
+    let mut runs = Vec::new();
+    for (spec, path) in specs {
+        let mut output = String::new();
+        let ran = tester.run(spec, &mut |event| match &event {
+            // PostgreSQL's tests keep both of the tester's streams.
+            Event::Warning(warning) => output.extend([warning.as_str(), "\n"]),
+            _ => output.push_str(&text(&event)),
+        });
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        runs.push(match ran {
+            Ok(()) => SpecRun::compared(name, output, &expected(path)?),
+            Err(error @ (RunError::Stopped | RunError::Connection { .. })) => {
+                return Err(Failure::Incomplete(format!("{}: {error}", path.display())));
+            }
+            Err(error) => {
+                let why = error.to_string().lines().next().unwrap_or_default().to_owned();
+                SpecRun { name, outcome: SpecOutcome::Failed(why), output }
+            }
+        });
+    }
+    Ok(runs)
+}
+
+/// Settings of PostgreSQL's own tests (`pg_regress`).
+const OF_TESTS: [(&str, &str); 2] = [("datestyle", "Postgres, MDY"), ("timezone", "PST8PDT")];
+
+/// The most files of expected output for one specification (`pg_regress` looks for ten).
+const MOST_EXPECTED: usize = 10;
+
+/// The expected outputs of a specification, in PostgreSQL's layout: `specs/a.spec`, `expected/a.out`,
+/// `expected/a_1.out`.
+///
+/// # Errors
+/// One of them can't be read.
+fn expected(spec: &Path) -> Outcome<Vec<String>> {
+    let name = spec.file_stem().unwrap_or_default().to_string_lossy();
+    let folder = spec.parent().unwrap_or(Path::new("")).join("../expected");
+    let numbered = (1..MOST_EXPECTED).map(|number| format!("{name}_{number}.out"));
+    let files = std::iter::once(format!("{name}.out")).chain(numbered).map(|file| folder.join(file));
+    let read = |file: PathBuf| {
+        isobench_trust::read_to_string(&file).map_err(|error| {
+            Failure::setup(format!("--spec: could not read \"{}\": {error}", file.display()))
+        })
+    };
+    files.filter(|file| file.is_file()).map(read).collect()
+}
+
+/// Probes a server with one kind of tables.
+fn subject(options: &ProbeOptions, target: &Target, tables: Tables, control: &Control) -> Outcome<Subject> {
+    let mut transcript = Transcript::default();
+    let levels = options.levels.clone().unwrap_or_else(|| Level::ALL.to_vec());
+    let own = Options { tables, ..limits(options) };
+    let (matrix, outcome) = run(
+        &opener(target, asked(options)),
+        &target.database,
+        &levels,
+        own,
+        &|| control.urgency() > Urgency::None,
+        &mut |progress| transcript.take(&progress),
+    );
+    outcome.map_err(|error| {
+        if matrix.levels.is_empty() && !error.is_stopped() {
+            why(&error, target)
+        } else {
+            Failure::Incomplete(format!("the probe is incomplete, so no certificate is written: {error}"))
+        }
+    })?;
+    let name = name(&matrix, tables, options.table_access_method.as_deref());
+    let shown = render(&matrix);
+    // The first line, and the summary of each level.
+    let levels = matrix.levels.iter().map(|row| format!("  {}", row.sentence));
+    let lines = std::iter::once(shown.lines().next().unwrap_or(&name).to_owned()).chain(levels);
+    output::print(&(lines.collect::<Vec<_>>().join("\n") + "\n"))?;
+    Ok(Subject { name, matrix, transcript, specs: Vec::new() })
+}
+
+/// "PostgreSQL 15.18, partitioned tables, access method heap2".
+fn name(matrix: &Matrix, tables: Tables, method: Option<&str>) -> String {
+    let kind = (tables != Tables::Ordinary).then(|| format!("{tables} tables"));
+    let method = method.map(|method| format!("access method {method}"));
+    let server = format!("{} {}", matrix.product, matrix.version);
+    [Some(server), kind, method].into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
