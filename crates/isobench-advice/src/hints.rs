@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use isobench_program::Templates;
 use isobench_robustness::{Columns, Kind, Place, StatementId};
 
+use crate::makers::exclusion;
 use crate::makers::unique_index::{UniqueIndex, operation};
 use crate::shown::Shown;
 
@@ -30,6 +31,9 @@ pub(crate) fn hints(
         if let Some(hint) = hint.filter(|hint| !hints.contains(hint)) {
             hints.push(hint);
         }
+    }
+    if !reasons.is_empty() {
+        hints.extend(exclusion::hints(templates, changed));
     }
     hints
 }

@@ -30,6 +30,27 @@ pub(super) fn make(ground: &Ground<'_>, read_again: &mut ReadAgain<'_>) -> Vec<M
     found
 }
 
+/// Locks of all rows that a statement counts or sums up, in the order of their key: as the first statement of the
+/// transaction, or else before it.
+pub(super) fn make_sets(ground: &Ground<'_>, read_again: &mut ReadAgain<'_>) -> Vec<Made> {
+    let meeting = ground.meeting();
+    let mut locks: Vec<FirstLock> = Vec::new();
+    let statements = || ground.templates().statements.iter().filter(|one| meeting.contains(&one.script));
+    let first = statements().filter_map(|one| Some((one, one.begins.filter(|begins| *begins < one.line)?)));
+    for (statement, line) in first.chain(statements().map(|one| (one, one.line))) {
+        let of = |(table, text): &(String, String)| FirstLock {
+            script: statement.script,
+            line,
+            alone: None,
+            table: table.clone(),
+            text: text.clone(),
+            kind: FirstLockKind::Lock,
+        };
+        locks.extend(statement.set_locks.iter().map(of));
+    }
+    ground.fewest(&locks.iter().collect::<Vec<_>>(), read_again, |set| with(ground, set))
+}
+
 /// Locks of the rows to which those refer that the scripts use, in all scripts that meet: theory doesn't know that two
 /// rows refer to the same one, so they are tried at read committed.
 pub(super) fn make_parents(ground: &Ground<'_>, _: &mut ReadAgain<'_>) -> Vec<Made> {

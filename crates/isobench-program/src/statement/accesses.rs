@@ -27,6 +27,8 @@ pub(crate) struct Access {
     pub equal: BTreeMap<String, Operand>,
     /// Columns that an UPDATE changes, with the values that its condition requires before.
     pub before: BTreeMap<String, Operand>,
+    /// The values that an UPDATE gives to columns, as far as they depend on no row.
+    pub sets: BTreeMap<String, Operand>,
     /// The columns that its condition tests otherwise.
     pub tested: BTreeSet<String>,
     /// The columns whose values it depends on.
@@ -253,6 +255,7 @@ impl Accesses<'_> {
         self.unique(access.table, &after, Some(&set));
         access.reads = self.read_by_checks(access.table, &set, read_by_triggers(&triggers, access.reads));
         access.writes = Columns::These(set.clone());
+        access.sets = values;
         access.in_result = false;
         // What is true of the row before isn't afterwards.
         let changes = |column: &&String| set.contains(*column) || is_system_column(column);
@@ -412,6 +415,7 @@ pub(super) fn of(table: RelationId, deed: Deed) -> Access {
         deed,
         equal: BTreeMap::new(),
         before: BTreeMap::new(),
+        sets: BTreeMap::new(),
         tested: BTreeSet::new(),
         reads: Columns::NONE,
         writes: Columns::NONE,
@@ -444,6 +448,7 @@ mod tests {
             plain_case: false,
             exact: true,
             fresh: false,
+            clock: false,
         };
         Relation {
             oid: 20,

@@ -537,11 +537,11 @@ fn rows_that_are_counted_can_be_locked() {
     };
     assert_eq!(
         locked("SELECT count(*) AS n FROM t WHERE v = :v AND active \\gset"),
-        "SELECT count(*) AS n FROM (SELECT * FROM t WHERE v = :v AND active FOR NO KEY UPDATE) AS t"
+        "SELECT count(*) AS n FROM (SELECT * FROM t WHERE v = :v AND active ORDER BY t.id FOR NO KEY UPDATE) AS t"
     );
     assert_eq!(
         locked("SELECT sum(x.v) FROM t AS x WHERE x.id < 3;"),
-        "SELECT sum(x.v) FROM (SELECT * FROM t AS x WHERE x.id < 3 FOR NO KEY UPDATE) AS x"
+        "SELECT sum(x.v) FROM (SELECT * FROM t AS x WHERE x.id < 3 ORDER BY x.id FOR NO KEY UPDATE) AS x"
     );
     assert_eq!(
         locked(

@@ -71,4 +71,5 @@ mod suspects;
 mod tpcc;
 mod trust;
 mod usage;
+mod warnings;
 mod workloads_command;
