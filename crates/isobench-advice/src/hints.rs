@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use isobench_program::Templates;
 use isobench_robustness::{Columns, Kind, Place, StatementId};
 
-use crate::makers::exclusion;
 use crate::makers::unique_index::{UniqueIndex, operation};
+use crate::makers::{exclusion, on_conflict};
 use crate::shown::Shown;
 
 /// The hints that follow from what happens at lower levels, each once. Not among them: statements that
@@ -32,6 +32,7 @@ pub(crate) fn hints(
             hints.push(hint);
         }
     }
+    hints.extend(on_conflict::hints(templates));
     if !reasons.is_empty() {
         hints.extend(exclusion::hints(templates, changed));
     }

@@ -11,6 +11,7 @@
 //! | `lock_before_unknown` | reads before a statement that isobench can't analyse: they lock their rows |
 //! | `lock_first` | a transaction, which locks a row before anything else, or writes it back; or all rows of a set before they are counted |
 //! | `lock_within` | a subquery, which locks its rows |
+//! | `on_conflict` | an INSERT after a search, which does nothing where the row is there by then |
 //! | `advisory` | transactions, which take an advisory lock before anything else |
 
 mod advisory;
@@ -18,6 +19,7 @@ pub(crate) mod exclusion;
 mod lock_before_unknown;
 mod lock_first;
 mod lock_within;
+pub(crate) mod on_conflict;
 pub(crate) mod one_transaction;
 mod promote;
 mod rewrite;
@@ -49,7 +51,7 @@ const MOST_PROVED_FIRST: usize = 4;
 type Maker = fn(&Ground<'_>, &mut ReadAgain<'_>) -> Vec<Made>;
 
 /// All kinds, in the order in which their sets are tried.
-const MAKERS: [Maker; 11] = [
+const MAKERS: [Maker; 12] = [
     rewrite::make,
     rewrite::make_tested,
     unique_index::make,
@@ -61,6 +63,7 @@ const MAKERS: [Maker; 11] = [
     lock_first::make_parents,
     lock_within::make,
     advisory::make,
+    on_conflict::make,
 ];
 
 /// Makes templates of changed scripts; `None` if they can't be read.

@@ -7,6 +7,7 @@
 //! `ISOBENCH_PROVED_SETS` is the number of sets, `ISOBENCH_PROVED_SEED` the first seed. Each set has a seed
 //! of its own, which a failure prints.
 
+mod changed;
 mod dice;
 mod run;
 mod schedules;

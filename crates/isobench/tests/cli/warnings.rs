@@ -55,3 +55,39 @@ fn what_no_level_prevents_is_a_warning_with_its_remedy() {
     let advice: Value = serde_json::from_str(&scene.read("out.json")).expect("JSON");
     assert_eq!(advice["warnings"], serde_json::json!([]));
 }
+
+/// What a set of locked rows, a locked table and keys that never meet protect, is proved; a MERGE gets a hint.
+#[test]
+fn locks_of_sets_and_tables_are_proved() {
+    let Some(scene) = Scene::with_database("locks_of_sets_and_tables_are_proved") else { return };
+    scene.write(
+        "setup.sql",
+        "CREATE TABLE item (id int PRIMARY KEY, owner int NOT NULL, n int NOT NULL);\n\
+         CREATE TABLE tag (name int PRIMARY KEY, n int NOT NULL);\n\
+         INSERT INTO item SELECT g, g % 3, 5 FROM generate_series(1, 9) g;\n",
+    );
+    let script = |lock: &str| {
+        format!(
+            "\\set o random(0, 2)\n\\set i random(1, 9)\nBEGIN;\n{lock};\nSELECT sum(n) AS s FROM item WHERE owner = :o \\gset\n\
+             \\if :s > 8\nUPDATE item SET n = n - 1 WHERE id = :i;\n\\endif\nCOMMIT;\n"
+        )
+    };
+    let line = "advise --setup setup.sql --no-measure --try 1s --json out.json";
+    for (lock, level) in [
+        ("SELECT 1 FROM item WHERE owner = :o ORDER BY id FOR UPDATE", "read committed"),
+        ("LOCK TABLE item IN EXCLUSIVE MODE", "read committed"),
+        ("SELECT 1 FROM item WHERE owner = :o FOR UPDATE SKIP LOCKED", "serializable"),
+    ] {
+        scene.write("take.sql", &script(lock));
+        scene.run(&words(&format!("{line} -f take.sql"))).expect(0);
+        let advice: Value = serde_json::from_str(&scene.read("out.json")).expect("JSON");
+        let one = &advice["transactions"][0];
+        assert_eq!((one["level"].as_str(), &one["status"]), (Some(level), &Value::from("proved")), "{lock}");
+    }
+    scene.write(
+        "tag.sql",
+        "\\set t random(1, 3)\nMERGE INTO tag USING (VALUES (:t::int)) s (name) ON tag.name = s.name\n\
+         WHEN MATCHED THEN UPDATE SET n = tag.n + 1 WHEN NOT MATCHED THEN INSERT VALUES (s.name, 1);\n",
+    );
+    scene.run(&words(&format!("{line} -f tag.sql"))).expect(0).prints(&["ON CONFLICT"]);
+}

@@ -77,9 +77,10 @@ impl Script {
                 ["\\if", name, ">=", lowest] => Command::If(named(name), number(lowest)),
                 ["\\else"] => Command::Else,
                 ["\\endif"] => Command::Endif,
-                _ => match line.strip_suffix(" \\gset") {
-                    Some(sql) => Command::Sql(sql.to_owned(), Store::Gset),
-                    None => Command::Sql(line.trim_end_matches(';').to_owned(), Store::Client),
+                _ => match (line.strip_suffix(" \\gset"), line.strip_suffix(" \\aset")) {
+                    (Some(sql), _) => Command::Sql(sql.to_owned(), Store::Gset),
+                    (_, Some(sql)) => Command::Sql(sql.to_owned(), Store::Aset),
+                    _ => Command::Sql(line.trim_end_matches(';').to_owned(), Store::Client),
                 },
             }
         };
