@@ -49,6 +49,8 @@ pub(crate) struct Access {
     pub in_result: bool,
     /// It may be as late as at COMMIT: a deferrable constraint.
     pub deferrable: bool,
+    /// It only orders rows that the statement locks then.
+    pub orders: bool,
     /// The check of a unique index for a value that a sequence or a random UUID gives: nobody else has it, unless
     /// rows get such values otherwise, too.
     pub fresh: bool,
@@ -227,7 +229,15 @@ impl Accesses<'_> {
             }
         };
         if !reads.is_empty() {
-            let read = Access { deed: Deed::Read, reads, certain: false, in_result: false, ..access.clone() };
+            let orders = bound.found.joined.is_empty();
+            let read = Access {
+                deed: Deed::Read,
+                reads,
+                certain: false,
+                in_result: false,
+                orders,
+                ..access.clone()
+            };
             self.found.push(read);
         }
     }
@@ -425,6 +435,7 @@ pub(super) fn of(table: RelationId, deed: Deed) -> Access {
         idle: BTreeSet::new(),
         in_result: false,
         deferrable: false,
+        orders: false,
         fresh: false,
     }
 }

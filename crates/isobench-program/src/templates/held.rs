@@ -95,7 +95,7 @@ impl Sets {
         };
         let is_order = |access: &Access| {
             let same = |(table, equal): &(RelationId, _)| (*table, equal) == (access.table, &access.equal);
-            access.deed == Deed::Read && !access.in_result && !changed(access) && locked.iter().any(same)
+            access.orders && !changed(access) && locked.iter().any(same)
         };
         accesses.into_iter().filter(|access| !is_order(access)).collect()
     }

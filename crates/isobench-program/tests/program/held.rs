@@ -88,6 +88,16 @@ fn levels_of_what_is_locked_as_a_whole() {
     assert_eq!(levels(&[&locked_first(ordered, CHANGE)]), "rc");
     let moves = "UPDATE item SET at = at + 1 WHERE id = 1;\n";
     assert_ne!(levels(&[&locked_first(ordered, CHANGE), moves]), "rc rc");
+    // What the statement of the lock looks for elsewhere is older than the lock.
+    let within =
+        "SELECT id, (SELECT max(i.n) FROM item i WHERE i.owner = :o) FROM item WHERE owner = :o FOR UPDATE";
+    assert_ne!(
+        levels(&[
+            &locked_first(within, CHANGE),
+            "BEGIN;\nUPDATE total SET n = 1 WHERE id = 1;\nDELETE FROM item WHERE id = 4;\nCOMMIT;\n"
+        ]),
+        "rc rc"
+    );
     // A table that is locked, by each mode.
     for (mode, expected) in [
         ("IN SHARE ROW EXCLUSIVE MODE", "rc"),
