@@ -584,12 +584,12 @@ fn rows_that_are_counted_can_be_locked() {
     for (text, expected) in [
         (
             "WITH c AS (SELECT count(*) AS n FROM t WHERE id < 3) UPDATE t SET v = c.n FROM c WHERE id = 1;",
-            "WITH c AS (SELECT count(*) AS n FROM (SELECT * FROM t WHERE id < 3 FOR NO KEY UPDATE) AS t) UPDATE t SET v = \
+            "WITH c AS (SELECT count(*) AS n FROM (SELECT * FROM t WHERE id < 3 ORDER BY t.id FOR NO KEY UPDATE) AS t) UPDATE t SET v = \
              c.n FROM c WHERE id = 1",
         ),
         (
             "UPDATE t SET v = (SELECT count(*)\n  FROM s -- all\n  WHERE id < 3)\nWHERE id = 1;",
-            "UPDATE t SET v = (SELECT count(*)\n  FROM (SELECT * FROM s -- all\n  WHERE id < 3 FOR NO KEY UPDATE) AS s)\n\
+            "UPDATE t SET v = (SELECT count(*)\n  FROM (SELECT * FROM s -- all\n  WHERE id < 3 ORDER BY s.id FOR NO KEY UPDATE) AS s)\n\
              WHERE id = 1",
         ),
         (
