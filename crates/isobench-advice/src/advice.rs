@@ -15,6 +15,7 @@ use crate::decision::Decision;
 use crate::hints::hints;
 use crate::reason::{Dependency, Reason, mixed, reason, steps};
 use crate::shown::{Executed, Shown};
+use crate::warnings::warnings;
 
 /// The value of the member `format` of the JSON.
 pub const FORMAT: &str = "isobench/advice";
@@ -53,6 +54,8 @@ pub struct Advice {
     pub unpredicted: Vec<Dependency>,
     /// Other ways to write the SQL, a sentence each. They weren't tried.
     pub hints: Vec<String>,
+    /// Mistakes that no level prevents, as far as the scripts show them, a sentence or two each.
+    pub warnings: Vec<String>,
     /// Transactions that can wait for each other for rows that they name by their keys, a sentence each. The
     /// server ends one of them with SQLSTATE 40P01.
     pub deadlocks: Vec<String>,
@@ -280,6 +283,7 @@ impl Advice {
             contradicted,
             unpredicted: Vec::new(),
             hints,
+            warnings: warnings(templates),
             deadlocks: deadlocks::sentences(programs),
             measured: None,
             incomplete: None,
@@ -414,20 +418,25 @@ pub fn carried_values(templates: &Templates) -> Vec<String> {
 }
 
 fn carried(carried: &Carried) -> String {
-    let Carried { read, written } = carried;
+    let Carried { read, written, decides } = carried;
+    let writes = if *decides {
+        format!("writes by a check of line {}, in another transaction before", read.line)
+    } else {
+        format!("writes what another transaction, of line {}, read before", read.line)
+    };
     format!(
-        "{}:{} writes what another transaction, of line {}, read before: no level protects that; put both into one \
-         transaction",
-        written.file, written.line, read.line
+        "{}:{} {writes}: no level protects that; put both into one transaction",
+        written.file, written.line
     )
 }
 
 /// The same in a row of its script.
 fn within(carried: &Carried) -> String {
-    format!(
-        "line {} writes what another transaction, of line {}, read",
-        carried.written.line, carried.read.line
-    )
+    let (written, read) = (carried.written.line, carried.read.line);
+    if carried.decides {
+        return format!("line {written} writes by a check of line {read}, in another transaction");
+    }
+    format!("line {written} writes what another transaction, of line {read}, read")
 }
 
 /// What the programs leave out, in words.
@@ -472,6 +481,7 @@ pub(crate) mod tests {
             contradicted: false,
             unpredicted: Vec::new(),
             hints: Vec::new(),
+            warnings: Vec::new(),
             deadlocks: Vec::new(),
             measured: None,
             incomplete: None,

@@ -177,6 +177,11 @@ pub fn rest(advice: &Advice, width: usize) -> String {
         let more = counted(more.len() as u64, "more value");
         format!("{more} carried from one transaction to another, which no level protects: --details.")
     }));
+    doubts.extend(advice.warnings.iter().take(FEW).map(|warning| format!("{warning}.")));
+    doubts.extend(advice.warnings.get(FEW..).filter(|more| !more.is_empty()).map(|more| {
+        let more = counted(more.len() as u64, "more warning");
+        format!("{more}: --details.")
+    }));
     doubts.extend(waits(advice));
     let details = match advice.unshown.len() as u64 {
         0 => "--details".to_owned(),
@@ -400,6 +405,7 @@ fn is_changed(line: &str, set: &ChangeSet) -> bool {
     let is_wrapped = set.changes.iter().any(|change| change.to.wraps());
     is_wrapped && line.starts_with(' ')
         || line.starts_with("CREATE ")
+        || line.starts_with("ALTER TABLE ")
         || line.starts_with(['+', '-']) && !line.starts_with("+++ ") && !line.starts_with("--- ")
 }
 

@@ -72,7 +72,7 @@ pub enum Edit {
     Requires(String),
     /// One transaction begins there.
     OneTransaction,
-    /// A unique index on the table of an INSERT: `CREATE UNIQUE INDEX …`.
+    /// A unique index or an exclusion constraint on the table of an INSERT: `CREATE UNIQUE INDEX …`.
     Index(String),
 }
 

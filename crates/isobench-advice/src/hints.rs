@@ -9,6 +9,7 @@ use isobench_program::Templates;
 use isobench_robustness::{Columns, Kind, Place, StatementId};
 
 use crate::makers::unique_index::{UniqueIndex, operation};
+use crate::makers::{exclusion, on_conflict};
 use crate::shown::Shown;
 
 /// The hints that follow from what happens at lower levels, each once. Not among them: statements that
@@ -30,6 +31,10 @@ pub(crate) fn hints(
         if let Some(hint) = hint.filter(|hint| !hints.contains(hint)) {
             hints.push(hint);
         }
+    }
+    hints.extend(on_conflict::hints(templates));
+    if !reasons.is_empty() {
+        hints.extend(exclusion::hints(templates, changed));
     }
     hints
 }

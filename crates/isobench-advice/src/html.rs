@@ -63,6 +63,7 @@ fn answer<'a>(advice: &'a Advice, evidence: &mut Evidence<'a>) -> Markup {
         p { (closed_world(advice)) }
         (table)
         @for sentence in &advice.carried { p { (sentence) "." } }
+        @for sentence in &advice.warnings { p { "Warning: " (sentence) "." } }
     }
 }
 
@@ -297,6 +298,7 @@ mod tests {
             contradicted: true,
             unpredicted: Vec::new(),
             hints: Vec::new(),
+            warnings: Vec::new(),
             deadlocks: Vec::new(),
             measured: None,
             incomplete: None,

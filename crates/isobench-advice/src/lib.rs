@@ -21,6 +21,7 @@
 //! | `untried` | scripts that couldn't be tried |
 //! | `deadlocks` | transactions that can wait for each other |
 //! | `hints` | other ways to write the SQL, for people |
+//! | `warnings` | mistakes that no level prevents |
 //! | `idioms` | how frameworks ask for a level |
 //! | `file` | what `--write` writes and `--check` reads |
 //! | `brief` | the answer on one screen |
@@ -46,6 +47,7 @@ mod short;
 mod shown;
 mod text;
 mod untried;
+mod warnings;
 
 pub use advice::{
     Advice, Candidate, FORMAT, LeftOut, Measured, Status, Transaction, UnknownStatement, Unshown,

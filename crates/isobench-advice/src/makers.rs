@@ -6,16 +6,20 @@
 //! | `one_transaction` | a script, so that what it reads and writes is one transaction; the others go on from there |
 //! | `rewrite` | an UPDATE, so that it depends on fewer values that were read before, or requires them |
 //! | `unique_index` | a table, so that the second of two inserts fails |
+//! | `exclusion` | a table, so that the second of two inserts of overlapping ranges fails |
 //! | `promote` | reads, so that they lock their rows or write them back |
 //! | `lock_before_unknown` | reads before a statement that isobench can't analyse: they lock their rows |
-//! | `lock_first` | a transaction, which locks a row before anything else, or writes it back |
+//! | `lock_first` | a transaction, which locks a row before anything else, or writes it back; or all rows of a set before they are counted |
 //! | `lock_within` | a subquery, which locks its rows |
+//! | `on_conflict` | an INSERT after a search, which does nothing where the row is there by then |
 //! | `advisory` | transactions, which take an advisory lock before anything else |
 
 mod advisory;
+pub(crate) mod exclusion;
 mod lock_before_unknown;
 mod lock_first;
 mod lock_within;
+pub(crate) mod on_conflict;
 pub(crate) mod one_transaction;
 mod promote;
 mod rewrite;
@@ -47,16 +51,19 @@ const MOST_PROVED_FIRST: usize = 4;
 type Maker = fn(&Ground<'_>, &mut ReadAgain<'_>) -> Vec<Made>;
 
 /// All kinds, in the order in which their sets are tried.
-const MAKERS: [Maker; 9] = [
+const MAKERS: [Maker; 12] = [
     rewrite::make,
     rewrite::make_tested,
     unique_index::make,
+    exclusion::make,
     promote::make,
     lock_before_unknown::make,
     lock_first::make,
+    lock_first::make_sets,
     lock_first::make_parents,
     lock_within::make,
     advisory::make,
+    on_conflict::make,
 ];
 
 /// Makes templates of changed scripts; `None` if they can't be read.

@@ -60,6 +60,10 @@ pub fn details(advice: &Advice, width: usize) -> String {
         text.push('\n');
         paragraph(&mut text, &format!("{sentence}."), width);
     }
+    for sentence in &advice.warnings {
+        text.push('\n');
+        paragraph(&mut text, &format!("Warning: {sentence}."), width);
+    }
     if let Some(measured) = &advice.measured {
         prices(&mut text, measured, width);
     }

@@ -57,6 +57,8 @@ pub struct Carried {
     pub read: StatementPlace,
     /// The statement that writes it, or whose writing it decides on.
     pub written: StatementPlace,
+    /// It only decides whether the statement is executed.
+    pub decides: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -265,6 +267,11 @@ impl Flows {
         self.nodes.iter().any(|node| node.transaction == transaction && node.writes)
     }
 
+    /// The number of a statement's transaction, by its number among all of the scripts' statements.
+    pub(crate) fn transaction(&self, statement: usize) -> usize {
+        self.nodes.get(statement).map_or(usize::MAX, |node| node.transaction)
+    }
+
     /// The columns of a statement's result, by its number among all of the scripts' statements; `None` if they aren't
     /// known.
     pub(crate) fn gives(&self, statement: usize) -> Option<Vec<Given>> {
@@ -352,14 +359,18 @@ impl Flows {
         let of_runs = self.older.iter().flat_map(|(slot, to)| {
             let given = self.handed.get(slot).into_iter().flatten();
             let ages = |(from, is_key): &&(usize, bool)| !is_key && self.may_change(&self.nodes[*from]);
-            given.filter(ages).map(move |(from, _)| (*from, (*to).min(self.nodes.len() - 1)))
+            given.filter(ages).map(move |(from, _)| (*from, (*to).min(self.nodes.len() - 1), false))
         });
-        let within = self.edges.iter().filter(|edge| self.carries(edge)).map(|edge| (edge.from, edge.to));
-        for (from, to) in within.chain(of_runs) {
+        let within = self
+            .edges
+            .iter()
+            .filter(|edge| self.carries(edge))
+            .map(|edge| (edge.from, edge.to, edge.how == Dependence::Decision));
+        for (from, to, decides) in within.chain(of_runs) {
             let (read, written) = (self.nodes[from].at.clone(), self.nodes[to].at.clone());
-            let carried = Carried { read, written };
-            if !found.contains(&carried) {
-                found.push(carried);
+            match found.iter_mut().find(|known| known.read == read && known.written == written) {
+                Some(known) => known.decides &= decides,
+                None => found.push(Carried { read, written, decides }),
             }
         }
         found

@@ -11,6 +11,8 @@
 //! | `assignments` | those of an UPDATE, one by one |
 //! | `places` | where a lock or a condition can stand |
 //! | `partial` | the partial unique index that it may miss |
+//! | `set_lock` | the lock of the rows that it counts, as a statement before it |
+//! | `overlap` | the exclusion constraint that it may miss |
 
 mod accesses;
 mod advisory;
@@ -18,15 +20,17 @@ mod assignments;
 mod changes;
 mod checks;
 mod operand;
+mod overlap;
 mod partial;
 mod passage;
 mod places;
+mod set_lock;
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 use isobench_script::Slot;
-use isobench_sql::{AskedText, Bound, Catalog, RelationId, Text, Token, Value};
+use isobench_sql::{AskedText, Bound, BoundRelation, Catalog, RelationId, Text, Token, Value};
 
 pub(crate) use accesses::{Access, Deed, anything};
 pub(crate) use advisory::AdvisoryLock;
@@ -34,6 +38,7 @@ pub(crate) use assignments::Assigned;
 pub use assignments::Rewritten;
 pub use changes::{Fix, LockWithin};
 pub(crate) use operand::{Operand, WITHOUT_BLANKS};
+pub use overlap::Overlap;
 pub use partial::PartialKey;
 pub(crate) use passage::{ColumnName, Counted, Given, Passage};
 pub(crate) use places::Conditioned;
@@ -67,6 +72,11 @@ impl<'a> Statement<'a> {
             Value::Parameter(number) => self.variable(*number),
             _ => None,
         }
+    }
+
+    /// The name of a column of a relation that the statement names.
+    pub(crate) fn name_of(&self, relation: &BoundRelation, column: i32) -> Option<String> {
+        self.catalog.column_name(self.catalog.relation_of(relation)?, column)
     }
 
     /// The tables that it names. If the server doesn't say them, its words do, whatever they mean.

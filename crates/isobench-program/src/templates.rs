@@ -13,6 +13,7 @@
 
 mod access;
 mod first;
+mod held;
 mod passes;
 mod read;
 mod repeated;
@@ -30,12 +31,15 @@ use isobench_robustness::{Branch, Columns, Kind, Operation, Program, StatementId
 use isobench_script::{Script, Symbols};
 use isobench_sql::Catalog;
 
+use crate::beyond::{Beyond, beyond};
 use crate::flow::{Carried, Flows};
-use crate::statement::{Fix, LockWithin, PartialKey, Rewritten};
+use crate::statement::{Fix, LockWithin, Overlap, PartialKey, Rewritten};
 pub use first::{FirstLock, FirstLockKind};
+use held::Sets;
 use passes::{change_versions, drop_fresh, look_behind, parts_of_text, renamed, touched, wait_for_adjusted};
 use read::{Read, Statements, Stored, slots_given, touches_rows};
 use repeated::repeated;
+pub(crate) use tables::CLOCKS;
 pub use tables::Ignored;
 use tables::{Changing, Freed, Replaced, Versions};
 use used::Used;
@@ -44,6 +48,9 @@ use walk::Walk;
 
 /// The name of what advisory locks lock, in place of a table's.
 const ADVISORY_LOCKS: &str = "advisory locks";
+
+/// The same of LOCK and of the writers of tables.
+const TABLE_LOCKS: &str = "table locks";
 
 /// The name of all tables that no script names, for statements that may read and write anything.
 const OTHER_TABLES: &str = "other tables";
@@ -72,6 +79,8 @@ pub struct Templates {
     pub first_locks: Vec<FirstLock>,
     /// Values whose order is left out.
     pub ignored: Ignored,
+    /// Mistakes that no level prevents.
+    pub beyond: Vec<Beyond>,
 }
 
 /// A statement on rows.
@@ -103,6 +112,12 @@ pub struct TemplateStatement {
     pub constants: BTreeSet<String>,
     /// The rows that it looks for, as far as a partial unique index could have them once.
     pub partial_keys: BTreeSet<PartialKey>,
+    /// The ranges that it looks for, as far as an exclusion constraint could keep them apart.
+    pub overlaps: BTreeSet<Overlap>,
+    /// Statements before it that lock the rows that it looks for, each with the table's name.
+    pub set_locks: Vec<(String, String)>,
+    /// The line with which its transaction begins behind BEGIN, if it has one.
+    pub begins: Option<u32>,
 }
 
 /// What is known of the rows that statements look for.
@@ -129,10 +144,12 @@ pub fn templates(
 /// Does the same, with what is known of rows.
 pub fn templates_with(scripts: &[Script], symbols: &Symbols, catalog: &Catalog, rows: &Rows) -> Templates {
     let flows = Flows::of(scripts, symbols, catalog);
-    let mut found = Templates { carried: flows.carried(), ..Templates::default() };
+    let beyond = beyond(scripts, symbols, catalog, &flows);
+    let mut found = Templates { carried: flows.carried(), beyond, ..Templates::default() };
     let Statements { mut read, on_rows, numbers } = Statements::of(scripts, catalog, &flows);
     found.statements = on_rows;
     renamed(&mut read);
+    held::forget_renamed(&mut read);
     let used = Used::of(scripts, symbols, &read);
     let variables = Variables::of(scripts, symbols, catalog, &read);
     variables.settle_all(&mut read, catalog);
@@ -156,16 +173,24 @@ pub fn templates_with(scripts: &[Script], symbols: &Symbols, catalog: &Catalog, 
     let changing = Changing::of(catalog, statements());
     let replaced = Replaced::of(&read, catalog);
     let versions = Versions::of(&changing, statements());
+    let sets = Sets::of(statements());
     found.ignored = Ignored::of(catalog, statements());
     for (number, (script, commands)) in scripts.iter().zip(&read).enumerate() {
         found.first_locks.extend(first::first_locks(number, script, symbols, catalog, commands));
+        for (own, _) in first::transactions(script, commands).into_iter().filter(|(_, alone)| !alone) {
+            let begins = Some(script.commands[own.start].line);
+            let within = |one: &&mut TemplateStatement| one.script == number && own.contains(&one.place.0);
+            for statement in found.statements.iter_mut().filter(within) {
+                statement.begins = begins;
+            }
+        }
         let mut tested = tested::tested(script, symbols, catalog, commands, &changed);
         for statement in found.statements.iter_mut().filter(|one| one.script == number) {
             statement.tested = tested.remove(&statement.at);
         }
         let repeated = repeated(script, symbols, commands);
         found.note_repeated(&repeated, commands);
-        let (changing, replaced, freed, versions) = (&changing, &replaced, &freed, &versions);
+        let (changing, replaced, freed, versions, sets) = (&changing, &replaced, &freed, &versions, &sets);
         let (variables, used, skipped) = (&variables, &used, repeated.into_keys().collect());
         let walk = Walk {
             script,
@@ -176,6 +201,7 @@ pub fn templates_with(scripts: &[Script], symbols: &Symbols, catalog: &Catalog, 
             replaced,
             freed,
             versions,
+            sets,
             variables,
             used,
             rows,
@@ -229,5 +255,6 @@ fn unknown(table: &str, at: &StatementId, statement: usize) -> [Operation; 2] {
         newest: false,
         certain: false,
         found: false,
+        held: None,
     })
 }

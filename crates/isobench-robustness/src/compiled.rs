@@ -19,6 +19,8 @@ pub(crate) struct Compiled {
     pub(crate) branches: Vec<CompiledBranch>,
     /// The texts of constants.
     pub(crate) constants: Vec<String>,
+    /// Those of them that are integers.
+    pub(crate) integers: Vec<Option<i64>>,
     /// The tables from which a row may go, or of which one may get another key.
     losing: BTreeSet<usize>,
     /// What was struck, with the numbers of statements' names.
@@ -38,6 +40,8 @@ pub(crate) struct CompiledBranch {
     pub(crate) distinct: Vec<(usize, usize)>,
     /// Those of them of which the first is lower.
     pub(crate) ascending: Vec<(usize, usize)>,
+    /// Variables that are integers, with their lowest and highest value.
+    pub(crate) ranges: Vec<(usize, [i64; 2])>,
 }
 
 /// A value.
@@ -118,7 +122,8 @@ impl Compiled {
         let mut constants: Vec<(usize, String)> =
             std::mem::take(&mut names.constants).into_iter().map(|(text, number)| (number, text)).collect();
         constants.sort();
-        let constants = constants.into_iter().map(|(_, text)| text).collect();
+        let constants: Vec<String> = constants.into_iter().map(|(_, text)| text).collect();
+        let integers = constants.iter().map(|text| text.parse().ok()).collect();
         let statement = |name: &StatementId| names.statements.get(name).copied();
         let numbers = |one: &Strike| {
             let names = [&one.read, &one.overwritten_by, &one.by, &one.back];
@@ -130,7 +135,7 @@ impl Compiled {
         let operations = branches.iter().flat_map(|branch| &branch.operations);
         let losing = operations.filter(|operation| operation.removes()).map(|operation| operation.table);
         let losing = losing.collect();
-        Compiled { branches, constants, losing, struck }
+        Compiled { branches, constants, integers, losing, struck }
     }
 
     /// True if a transaction may take away a row, or the key of one, from the table of an operation.
@@ -167,13 +172,15 @@ fn compiled(of: &Branch, (program, branch): (usize, usize), names: &mut Names) -
     let ascending = numbers(&of.ascending);
     let mut distinct = numbers(&of.distinct);
     distinct.extend(&ascending);
+    let ranges =
+        of.ranges.iter().map(|(name, range)| (number(&mut variables, name.clone()), *range)).collect();
     let mut in_order: Vec<(usize, String)> =
         variables.into_iter().map(|(name, number)| (number, name)).collect();
     in_order.sort();
     let variables = in_order.into_iter().map(|(_, name)| name).collect();
     let locks = |index: &usize| operations[*index].lock.is_some() && !operations[*index].key.is_empty();
     let locking = (0..operations.len()).filter(locks).collect();
-    CompiledBranch { program, branch, operations, locking, variables, distinct, ascending }
+    CompiledBranch { program, branch, operations, locking, variables, distinct, ascending, ranges }
 }
 
 fn compiled_operation(
@@ -223,7 +230,7 @@ fn compiled_operation(
         known,
         reads,
         writes,
-        lock: of.certain_strength(),
+        lock: of.certain_strength().max(of.held),
         may_lock: of.strength(),
         newest: of.newest,
         certain: of.certain,

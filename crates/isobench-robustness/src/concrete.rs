@@ -9,7 +9,9 @@ use std::collections::BTreeSet;
 use isobench_isolation::Level;
 
 use crate::compiled::{Compiled, CompiledBranch, CompiledOperation};
-use crate::conflict::{Before, bars, excludes, is_watched, may_depend, may_meet, sees_later, surely_reads};
+use crate::conflict::{
+    Before, bars, excludes, is_taken, is_watched, may_depend, may_meet, sees_later, surely_reads,
+};
 use crate::model::{Branch, Program, Term};
 use crate::struck::Struck;
 use crate::unification::{Instance, Unification};
@@ -147,7 +149,8 @@ impl Transactions {
             let later = matches!(before, Before::Operation(_)) && own_operation.step > read.step;
             let snapshot = matches!(before, Before::Snapshot);
             let ways = last.iter().filter_map(|other| {
-                let plain = other.reads_from(own_operation) || later && other.depends(own_operation);
+                let follows = other.depends(own_operation) && !is_taken(&self.compiled, own_operation, other);
+                let plain = other.reads_from(own_operation) || later && follows;
                 let newest = snapshot && sees_later(read, own_operation, other);
                 ((plain || newest)
                     && may_meet(&self.compiled, own_operation, other)
@@ -158,6 +161,11 @@ impl Transactions {
         };
         own.branch.operations.iter().enumerate().flat_map(of).collect()
     }
+}
+
+/// True if a value is in a range; one that isn't chosen may be.
+fn is_in(value: Option<usize>, [lowest, highest]: [i64; 2]) -> bool {
+    value.and_then(|value| i64::try_from(value).ok()).is_none_or(|value| (lowest..=highest).contains(&value))
 }
 
 /// The branch with each choice of values for its variables.
@@ -172,8 +180,10 @@ fn instances(branch: &Branch, values: usize) -> Vec<Branch> {
             |name: &String| variables.iter().position(|variable| variable == name).map(|at| chosen[at]);
         if branch.distinct.iter().all(|(one, other)| value(one) != value(other))
             && branch.ascending.iter().all(|(lower, higher)| value(lower) < value(higher))
+            && branch.ranges.iter().all(|(name, range)| is_in(value(name), *range))
         {
-            let mut instance = Branch { distinct: Vec::new(), ascending: Vec::new(), ..branch.clone() };
+            let mut instance =
+                Branch { distinct: Vec::new(), ascending: Vec::new(), ranges: Vec::new(), ..branch.clone() };
             for operation in &mut instance.operations {
                 for (_, term) in operation.key.iter_mut().chain(&mut operation.known) {
                     if let Term::Variable(name) = term

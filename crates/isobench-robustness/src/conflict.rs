@@ -79,6 +79,12 @@ fn stays(compiled: &Compiled, before: Before, own: &CompiledOperation) -> bool {
     matches!(before, Before::Operation(_)) || !compiled.loses_rows(own)
 }
 
+/// True if two operations insert a row with the same key, and none goes from the table: then the second one fails.
+pub(crate) fn is_taken(compiled: &Compiled, own: &CompiledOperation, other: &CompiledOperation) -> bool {
+    let inserts = [own, other].iter().all(|one| one.kind == Kind::Insert && !one.key.is_empty());
+    inserts && own.is_on_table_of(other) && !compiled.loses_rows(own)
+}
+
 /// True if a transaction can't run as a whole within another one that is split.
 pub(crate) fn excludes(
     compiled: &Compiled,

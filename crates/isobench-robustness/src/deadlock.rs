@@ -105,6 +105,7 @@ impl Pair<'_> {
             && !equal.contradicts(0, self.one.branch)
             && !equal.contradicts(1, self.other.branch)
             && !equal.crosses(self.one, self.other)
+            && !equal.is_out_of_range(self.compiled, &[self.one, self.other])
             && !self.is_barred(&equal, held, of_other)
     }
 

@@ -47,6 +47,8 @@ pub struct Branch {
     pub distinct: Vec<(String, String)>,
     /// Pairs of variables of which the first has the lower value: they differ, too.
     pub ascending: Vec<(String, String)>,
+    /// Variables that are integers, with their lowest and highest value.
+    pub ranges: Vec<(String, [i64; 2])>,
 }
 
 /// What an operation does.
@@ -182,6 +184,9 @@ pub struct Operation {
     pub certain: bool,
     /// True if a read of one row certainly finds it: only then its lock is certainly taken.
     pub found: bool,
+    /// The lock that its transaction certainly has of each row that it finds, or gets in the same statement, which
+    /// then sees the rows as they are under the lock. No row comes to what it finds.
+    pub held: Option<Strength>,
 }
 
 /// Columns with what they are equal to.
@@ -205,6 +210,7 @@ impl Operation {
             newest: kind == Kind::Vacant,
             certain: true,
             found: true,
+            held: None,
         }
     }
 
@@ -258,6 +264,12 @@ impl Operation {
         let columns: Vec<&str> = known.iter().map(|(column, _)| *column).collect();
         let vacant = Operation::of(Kind::Vacant, table, Vec::new(), columns.as_slice().into(), Columns::NONE);
         Operation { known: equalities(known), ..vacant }
+    }
+
+    /// The same of rows on which the transaction has this lock.
+    #[must_use]
+    pub fn under(self, lock: Strength) -> Operation {
+        Operation { held: Some(lock), ..self }
     }
 
     /// The same in the newest data, whatever the level.
@@ -329,6 +341,13 @@ impl Branch {
     #[must_use]
     pub fn with_ascending(mut self, lower: &str, higher: &str) -> Branch {
         self.ascending.push((lower.to_owned(), higher.to_owned()));
+        self
+    }
+
+    /// The same, where a variable is an integer from `lowest` to `highest`.
+    #[must_use]
+    pub fn with_range(mut self, variable: &str, [lowest, highest]: [i64; 2]) -> Branch {
+        self.ranges.push((variable.to_owned(), [lowest, highest]));
         self
     }
 }

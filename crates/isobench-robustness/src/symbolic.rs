@@ -15,7 +15,7 @@ use isobench_isolation::Level;
 
 use crate::StatementId;
 use crate::compiled::{Compiled, CompiledBranch, CompiledOperation};
-use crate::conflict::{Before, bars, excludes, is_watched, may_depend, sees_later, surely_reads};
+use crate::conflict::{Before, bars, excludes, is_taken, is_watched, may_depend, sees_later, surely_reads};
 use crate::model::Program;
 use crate::objection::{Objection, Parts, Place};
 use crate::struck::Struck;
@@ -249,6 +249,7 @@ impl<'c> Search<'c> {
             equal.contradicts(0, split.branch)
                 || equal.contradicts(1, first.branch)
                 || equal.crosses(*split, *first)
+                || equal.is_out_of_range(self.compiled, &[*split, *first])
                 || excludes(self.compiled, equal, *before, *split, *first)
         };
         if is_out(&opening.equal) {
@@ -277,7 +278,7 @@ impl<'c> Search<'c> {
                     let clause = Clause { newest, ..clause };
                     // Nothing can be found that isn't known already.
                     let known = found.get(&clause).is_some_and(|known| known.within() <= length);
-                    if known || !closes(opening, (back, own), other) {
+                    if known || !closes(self.compiled, opening, (back, own), other) {
                         continue;
                     }
                     let overwrites = &first.branch.operations[opening.overwrites];
@@ -291,6 +292,7 @@ impl<'c> Search<'c> {
                         || equal.contradicts(number, last.branch)
                         || equal.crosses(*split, last)
                         || equal.crosses(*first, last)
+                        || equal.is_out_of_range(self.compiled, &[*split, *first, last])
                         || excludes(self.compiled, &equal, *before, *split, last)
                     {
                         continue;
@@ -336,6 +338,7 @@ fn dependent(one: &CompiledBranch, other: &CompiledBranch) -> Vec<(usize, usize)
 /// True if a transaction that is split depends on the last one within by these operations, as far as
 /// columns and locks decide.
 fn closes(
+    compiled: &Compiled,
     opening: &Opening<'_>,
     (back, own): (usize, &CompiledOperation),
     other: &CompiledOperation,
@@ -346,7 +349,7 @@ fn closes(
         Before::Operation(_) => own.step > split.branch.operations[*read].step,
     };
     (other.reads_from(own)
-        || later && other.depends(own)
+        || later && other.depends(own) && !is_taken(compiled, own, other)
         || matches!(before, Before::Snapshot) && sees_later(&split.branch.operations[*read], own, other))
         && !bars(*before, *split, back, other)
 }

@@ -1,5 +1,7 @@
 //! Which variables of a few transactions are equal.
 
+use std::collections::BTreeMap;
+
 use crate::compiled::{Compiled, CompiledBranch, Known, Value};
 
 /// The most transactions whose variables are of interest at once: the one that is split, the first and
@@ -108,6 +110,27 @@ impl Unification {
         };
         let others = &other.branch.ascending;
         one.branch.ascending.iter().any(|own| others.iter().any(|others| crossed(*own, *others)))
+    }
+
+    /// True if values have become equal of which the ranges of these transactions' variables have none in common.
+    pub(crate) fn is_out_of_range(&self, compiled: &Compiled, all: &[Instance<'_>]) -> bool {
+        let mut ranges: BTreeMap<usize, [i64; 2]> = BTreeMap::new();
+        for instance in all {
+            for (variable, [lowest, highest]) in &instance.branch.ranges {
+                let Some(place) = self.place(instance.number, Value::Variable(*variable)) else { continue };
+                let root = self.root(place);
+                let range = ranges.entry(root).or_insert_with(|| self.range_of(compiled, root));
+                *range = [range[0].max(*lowest), range[1].min(*highest)];
+            }
+        }
+        ranges.values().any(|[lowest, highest]| lowest > highest)
+    }
+
+    /// The range of the values of a class, as far as a constant in it says.
+    fn range_of(&self, compiled: &Compiled, root: usize) -> [i64; 2] {
+        let constant = root.checked_sub(TRANSACTIONS * self.width);
+        let integer = constant.and_then(|number| compiled.integers.get(number).copied().flatten());
+        integer.map_or([i64::MIN, i64::MAX], |integer| [integer; 2])
     }
 
     /// The classes of several values.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use isobench_program::{FirstLock, FirstLockKind};
-use isobench_robustness::StatementId;
+use isobench_robustness::{Kind, Operation, StatementId};
 
 use super::{Ground, Made, ReadAgain};
 use crate::change_set::{ChangeSet, Changed, Edit};
@@ -28,6 +28,48 @@ pub(super) fn make(ground: &Ground<'_>, read_again: &mut ReadAgain<'_>) -> Vec<M
         return locks.filter_map(tried).collect();
     }
     found
+}
+
+/// Locks of all rows that a statement counts or sums up, in the order of their key: as the first statement of the
+/// transaction, or else before it.
+pub(super) fn make_sets(ground: &Ground<'_>, read_again: &mut ReadAgain<'_>) -> Vec<Made> {
+    let meeting = ground.meeting();
+    let mut locks: Vec<FirstLock> = Vec::new();
+    let statements = || ground.templates().statements.iter().filter(|one| meeting.contains(&one.script));
+    let first = statements().filter_map(|one| Some((one, one.begins.filter(|begins| *begins < one.line)?)));
+    for (statement, line) in first.chain(statements().map(|one| (one, one.line))) {
+        let of = |(table, text): &(String, String)| FirstLock {
+            script: statement.script,
+            line,
+            alone: None,
+            table: table.clone(),
+            text: text.clone(),
+            kind: FirstLockKind::Lock,
+        };
+        locks.extend(statement.set_locks.iter().map(of));
+    }
+    let mut made = ground.fewest(&locks.iter().collect::<Vec<_>>(), read_again, |set| with(ground, set));
+    for one in &mut made {
+        let late: Vec<String> =
+            one.set.changes.iter().filter_map(|change| locked_before(ground, change)).collect();
+        one.set.deadlocks.extend(late);
+    }
+    made
+}
+
+/// A sentence if a transaction locks rows of a table before a lock of a set of them.
+fn locked_before(ground: &Ground<'_>, lock: &Changed) -> Option<String> {
+    let program = ground.templates().programs.iter().find(|program| program.name == lock.at.script)?;
+    let before = |one: &&Operation| {
+        let locks = matches!(one.kind, Kind::Update | Kind::Delete | Kind::Lock(_));
+        locks && one.table == lock.table && one.at.line < lock.at.line
+    };
+    let first = program.branches.iter().flat_map(|branch| &branch.operations).find(before)?;
+    Some(format!(
+        "{} locks rows of {}, and the lock before line {} others of them: two transactions may do that with each other's \
+         rows",
+        first.at, lock.table, lock.at.line
+    ))
 }
 
 /// Locks of the rows to which those refer that the scripts use, in all scripts that meet: theory doesn't know that two

@@ -126,9 +126,13 @@ impl<'p> UniqueIndex<'p> {
     /// makes, or may be: it is never executed on a table of the user's.
     pub(crate) fn sql(&self) -> Option<String> {
         is_plain(self.table).then(|| {
-            let columns: Vec<String> = self.columns.iter().map(|column| name_in_sql(column)).collect();
-            format!("CREATE UNIQUE INDEX ON {} ({})", name_in_sql(self.table), columns.join(", "))
+            format!("CREATE UNIQUE INDEX ON {} ({})", name_in_sql(self.table), self.columns_in_sql())
         })
+    }
+
+    /// The columns as SQL.
+    pub(crate) fn columns_in_sql(&self) -> String {
+        self.columns.iter().map(|column| name_in_sql(column)).collect::<Vec<_>>().join(", ")
     }
 }
 

@@ -27,6 +27,8 @@ pub(crate) struct Access {
     pub equal: BTreeMap<String, Operand>,
     /// Columns that an UPDATE changes, with the values that its condition requires before.
     pub before: BTreeMap<String, Operand>,
+    /// The values that an UPDATE gives to columns, as far as they depend on no row.
+    pub sets: BTreeMap<String, Operand>,
     /// The columns that its condition tests otherwise.
     pub tested: BTreeSet<String>,
     /// The columns whose values it depends on.
@@ -47,6 +49,8 @@ pub(crate) struct Access {
     pub in_result: bool,
     /// It may be as late as at COMMIT: a deferrable constraint.
     pub deferrable: bool,
+    /// It only orders rows that the statement locks then.
+    pub orders: bool,
     /// The check of a unique index for a value that a sequence or a random UUID gives: nobody else has it, unless
     /// rows get such values otherwise, too.
     pub fresh: bool,
@@ -225,7 +229,15 @@ impl Accesses<'_> {
             }
         };
         if !reads.is_empty() {
-            let read = Access { deed: Deed::Read, reads, certain: false, in_result: false, ..access.clone() };
+            let orders = bound.found.joined.is_empty();
+            let read = Access {
+                deed: Deed::Read,
+                reads,
+                certain: false,
+                in_result: false,
+                orders,
+                ..access.clone()
+            };
             self.found.push(read);
         }
     }
@@ -253,6 +265,7 @@ impl Accesses<'_> {
         self.unique(access.table, &after, Some(&set));
         access.reads = self.read_by_checks(access.table, &set, read_by_triggers(&triggers, access.reads));
         access.writes = Columns::These(set.clone());
+        access.sets = values;
         access.in_result = false;
         // What is true of the row before isn't afterwards.
         let changes = |column: &&String| set.contains(*column) || is_system_column(column);
@@ -416,6 +429,7 @@ pub(super) fn of(table: RelationId, deed: Deed) -> Access {
         deed,
         equal: BTreeMap::new(),
         before: BTreeMap::new(),
+        sets: BTreeMap::new(),
         tested: BTreeSet::new(),
         reads: Columns::NONE,
         writes: Columns::NONE,
@@ -425,6 +439,7 @@ pub(super) fn of(table: RelationId, deed: Deed) -> Access {
         idle: BTreeSet::new(),
         in_result: false,
         deferrable: false,
+        orders: false,
         fresh: false,
     }
 }
@@ -448,6 +463,7 @@ mod tests {
             plain_case: false,
             exact: true,
             fresh: false,
+            clock: false,
         };
         Relation {
             oid: 20,

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use isobench_sql::{Placed, Token, name_in_sql};
+use isobench_sql::{Placed, Relation, Token, name_in_sql};
 
 use super::Statement;
 
@@ -23,7 +23,7 @@ pub struct PartialKey {
 }
 
 /// A part of a condition.
-enum Part {
+pub(super) enum Part {
     /// A column is equal to something else than a constant.
     Equal(String),
     /// A condition on a row of its own, as SQL.
@@ -39,6 +39,26 @@ impl Statement<'_> {
     }
 
     fn partial_key(&self, from: usize) -> Option<PartialKey> {
+        let (relation, known, parts) = self.parts_of_condition(from)?;
+        let (mut columns, mut conditions) = (BTreeSet::new(), BTreeSet::new());
+        for part in parts {
+            match self.part(part, &known) {
+                Some(Part::Equal(column)) => drop(columns.insert(column)),
+                Some(Part::Own(condition)) => drop(conditions.insert(condition)),
+                None => {}
+            }
+        }
+        let has = |name: &String| relation.columns.iter().any(|column| column.name == *name);
+        (!columns.is_empty() && columns.iter().all(has) && !conditions.is_empty()).then(|| PartialKey {
+            table: relation.qualified(),
+            columns,
+            condition: conditions.into_iter().collect::<Vec<_>>().join(" AND "),
+        })
+    }
+
+    /// The only table of the FROM at a token, the name by which it is known, and the parts of its condition, which AND
+    /// connects.
+    pub(super) fn parts_of_condition(&self, from: usize) -> Option<(&Relation, String, Vec<Range<usize>>)> {
         const ENDS: [&str; 10] =
             ["group", "order", "limit", "for", "union", "returning", "having", "fetch", "offset", "window"];
         let (tokens, depths, start) = (&self.text.tokens, self.depths(), self.range.start);
@@ -56,26 +76,16 @@ impl Statement<'_> {
         if (place..end).any(or) {
             return None;
         }
-        let (mut columns, mut conditions, mut first) = (BTreeSet::new(), BTreeSet::new(), place + 1);
-        let ands = (place + 1..end).filter(|at| own(at) && tokens[*at].is("and")).chain([end]);
-        for stop in ands.collect::<Vec<_>>() {
-            match self.part(first..stop, &known) {
-                Some(Part::Equal(column)) => drop(columns.insert(column)),
-                Some(Part::Own(condition)) => drop(conditions.insert(condition)),
-                None => {}
-            }
+        let (mut parts, mut first) = (Vec::new(), place + 1);
+        for stop in (place + 1..end).filter(|at| own(at) && tokens[*at].is("and")).chain([end]) {
+            parts.push(first..stop);
             first = stop + 1;
         }
-        let has = |name: &String| relation.columns.iter().any(|column| column.name == *name);
-        (!columns.is_empty() && columns.iter().all(has) && !conditions.is_empty()).then(|| PartialKey {
-            table: relation.qualified(),
-            columns,
-            condition: conditions.into_iter().collect::<Vec<_>>().join(" AND "),
-        })
+        Some((relation, known, parts))
     }
 
     /// What a part of a condition says of the table that is known by this name.
-    fn part(&self, range: Range<usize>, known: &str) -> Option<Part> {
+    pub(super) fn part(&self, range: Range<usize>, known: &str) -> Option<Part> {
         let tokens = &self.text.tokens[range];
         let (is_negated, tokens) = match tokens {
             [first, rest @ ..] if first.is("not") => (true, rest),

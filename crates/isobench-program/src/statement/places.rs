@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use isobench_sql::{Token, is_reserved};
+use isobench_sql::{Token, is_reserved, name_in_sql};
 
 use super::Statement;
 use super::changes::LockWithin;
@@ -63,12 +63,27 @@ impl Statement<'_> {
         let skips_locked = false;
         if names.into_iter().any(|name| self.catalog.function(&name).aggregate) {
             let (known, _) = self.only_table(from + 1..end)?;
-            let before = format!("{}(SELECT * FROM {}", written(bytes.start..open), written(open..close));
+            let order = self.order_of(from + 1, &known);
+            let before =
+                format!("{}(SELECT * FROM {}{order}", written(bytes.start..open), written(open..close));
             return Some(LockWithin { before, after: format!(") AS {known}{after}"), skips_locked });
         }
         // At the end of a plain query it's a lock as any other.
         let is_inner = depth > 0 || !tokens[start].is("select");
         is_inner.then(|| LockWithin { before: written(bytes.start..close), after, skips_locked })
+    }
+
+    /// The order of the key of the table at a token, which is known by this name, so that transactions that lock the same rows don't wait for each other.
+    pub(super) fn order_of(&self, table: usize, known: &str) -> String {
+        let tokens = &self.text.tokens;
+        let is_schema = tokens.get(table + 1).is_some_and(|next| next.token.token == Token::Period);
+        let (schema, at) = if is_schema { (tokens[table].name(), table + 2) } else { (None, table) };
+        let name = tokens.get(at).and_then(isobench_sql::Placed::name);
+        let relation = name.and_then(|name| self.catalog.resolve(schema.as_deref(), &name));
+        let key = relation.map(|id| self.catalog.relations[id].key_names()).unwrap_or_default();
+        let key: Vec<String> =
+            key.into_iter().map(|column| format!("{known}.{}", name_in_sql(column))).collect();
+        if key.is_empty() { String::new() } else { format!(" ORDER BY {}", key.join(", ")) }
     }
 
     /// The name by which the only table of a FROM is known, and the token WHERE; `None` if there is more, or no condition.

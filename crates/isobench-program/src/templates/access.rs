@@ -6,7 +6,7 @@ use isobench_robustness::{Columns, Kind, Operation, StatementId, Strength, Term}
 use isobench_sql::{Relation, RelationKind};
 
 use super::walk::{How, Walk};
-use super::way::Way;
+use super::way::{HeldRows, Way};
 use crate::statement::{Access, Deed};
 
 /// An access on a way, with the values that it has there.
@@ -33,6 +33,8 @@ struct OnWay<'w> {
     guarded: bool,
     /// It may find no row.
     may_be_absent: bool,
+    /// The lock that its transaction has of all rows that it can find.
+    held: Option<Strength>,
 }
 
 impl Walk<'_> {
@@ -105,6 +107,17 @@ impl<'w> OnWay<'w> {
                 || !access.certain
                 || walk.changing.0.contains(&access.table)
                 || walk.rows.absent.contains(at));
+        if let Some(lock) = walk.sets.lock_of(access, walk.catalog).filter(|_| key_names.is_empty()) {
+            let values = terms.iter().map(|(column, term)| ((*column).to_owned(), term.clone())).collect();
+            way.held.push(HeldRows { table: access.table, values, lock });
+        }
+        let covers = |rows: &&HeldRows| {
+            let same = |(column, term): &(String, Term)| {
+                *term != Term::Unknown && terms.get(column.as_str()) == Some(term)
+            };
+            rows.table == access.table && rows.values.iter().all(same)
+        };
+        let held = way.held.iter().filter(covers).map(|rows| rows.lock).max();
         let statement = way.statement;
         OnWay {
             walk,
@@ -120,6 +133,7 @@ impl<'w> OnWay<'w> {
             changes_key,
             guarded,
             may_be_absent,
+            held,
         }
     }
 
@@ -149,6 +163,7 @@ impl<'w> OnWay<'w> {
             newest: false,
             certain: self.access.certain,
             found: !self.may_be_absent,
+            held: None,
         }
     }
 
@@ -172,7 +187,8 @@ impl<'w> OnWay<'w> {
     fn search(&self, reads: Columns) -> Operation {
         let tested = self.access.tested.iter().map(|column| (column.clone(), Term::Unknown));
         let known = self.known().into_iter().chain(tested);
-        self.operation(Kind::Search, &[], known.collect(), reads, Columns::NONE)
+        let search = self.operation(Kind::Search, &[], known.collect(), reads, Columns::NONE);
+        Operation { held: self.held, ..search }
     }
 
     /// The read of a row that isn't there, or doesn't meet the condition.

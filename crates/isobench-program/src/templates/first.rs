@@ -93,7 +93,7 @@ pub(super) fn first_locks(
 
 /// The commands of each transaction on rows, from the one before which a statement can stand; true of a statement that
 /// is one by itself.
-fn transactions(script: &Script, commands: &[Vec<Read>]) -> Vec<(Range<usize>, bool)> {
+pub(super) fn transactions(script: &Script, commands: &[Vec<Read>]) -> Vec<(Range<usize>, bool)> {
     let line = |at: usize| script.commands.get(at).map(|command| command.line);
     let pipelined = script.commands.iter().any(|command| matches!(command.kind, CommandKind::StartPipeline));
     let (mut found, mut at) = (Vec::new(), 0);

@@ -10,6 +10,7 @@ use isobench_sql::{
 };
 
 use super::TemplateStatement;
+use super::held::locked_tables;
 use super::unguarded::Unguarded;
 use crate::flow::Flows;
 use crate::statement::{Access, AdvisoryLock, ColumnName, Conditioned, Deed, Given, Operand, Statement};
@@ -115,6 +116,8 @@ impl TemplateStatement {
         self.locks_within = statement.locks_within();
         self.constants = statement.constants();
         self.partial_keys = statement.partial_keys();
+        self.overlaps = statement.overlaps();
+        self.set_locks = statement.set_locks();
     }
 }
 
@@ -131,6 +134,8 @@ pub(super) struct Read {
     pub(super) but_for_triggers: Vec<Access>,
     /// The advisory locks that it takes.
     pub(super) locks: Vec<AdvisoryLock>,
+    /// The tables that LOCK locks.
+    pub(super) table_locks: Vec<RelationId>,
     /// The tables that it names.
     pub(super) tables: BTreeSet<RelationId>,
     /// All names in it.
@@ -187,6 +192,7 @@ impl Read {
             accesses: Ok(Vec::new()),
             but_for_triggers: Vec::new(),
             locks: Vec::new(),
+            table_locks: Vec::new(),
             tables: BTreeSet::new(),
             named: BTreeSet::new(),
             renames: Vec::new(),
@@ -215,6 +221,7 @@ impl Read {
         self.named = text.tokens[range.clone()].iter().filter_map(Placed::name).collect();
         self.chains = chains(text, range);
         self.conditioned = statement.conditioned();
+        self.table_locks = locked_tables(statement);
         if touches_rows(self.kind, &self.text) {
             self.tables = statement.named_tables();
             let accesses = statement.accesses();
@@ -295,7 +302,9 @@ impl Read {
     /// True if it touches rows, or takes advisory locks.
     pub(super) fn touches(&self) -> bool {
         let rows = self.accesses.as_ref().map_or(true, |accesses| !accesses.is_empty());
-        rows || !self.locks.is_empty() || self.named.iter().any(|name| name.contains("advisory"))
+        rows || !self.locks.is_empty()
+            || !self.table_locks.is_empty()
+            || self.named.iter().any(|name| name.contains("advisory"))
     }
 
     /// The tables that it may touch.
@@ -332,7 +341,7 @@ fn equal_to(column: Option<&ColumnName>, accesses: &[Access]) -> Option<Operand>
 /// True for statements that may read or write rows; not for those that only concern the session or its
 /// transaction.
 pub(super) fn touches_rows(kind: StatementKind, text: &str) -> bool {
-    // LOCK reads and writes nothing; that others wait for it is left out.
+    // LOCK reads and writes nothing.
     const OF_THE_SESSION: [&str; 13] = [
         "rollback",
         "abort",

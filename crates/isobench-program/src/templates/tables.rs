@@ -185,7 +185,7 @@ impl Versions {
 }
 
 /// Functions that give the time.
-const CLOCKS: [&str; 10] = [
+pub(crate) const CLOCKS: [&str; 10] = [
     "clock_timestamp",
     "current_date",
     "current_time",

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use isobench_robustness::{Branch, Operation, Program, StatementId, Term};
+use isobench_robustness::{Branch, Operation, Program, StatementId, Strength, Term};
 use isobench_script::Statement as StatementKind;
 use isobench_script::{Command, CommandKind, Expr, Script, Slot, Sql, Store, Symbols};
 use isobench_sql::{Catalog, RelationId};
 
+use super::held::{Sets, writes_table};
 use super::tables::{Changing, Freed, Replaced, Versions, hidden_checks};
 use super::used::Used;
 use super::variables::Variables;
@@ -24,6 +25,7 @@ pub(super) struct Walk<'a> {
     pub(super) replaced: &'a Replaced,
     pub(super) freed: &'a Freed,
     pub(super) versions: &'a Versions,
+    pub(super) sets: &'a Sets,
     pub(super) variables: &'a Variables,
     pub(super) used: &'a Used,
     pub(super) rows: &'a Rows,
@@ -63,6 +65,7 @@ impl Walk<'_> {
                     known.operations == branch.operations
                         && known.distinct == branch.distinct
                         && known.ascending == branch.ascending
+                        && known.ranges == branch.ranges
                 };
                 if !branch.operations.is_empty() && !branches.iter().any(same) {
                     branches.push(branch);
@@ -164,8 +167,11 @@ impl Walk<'_> {
                     |other: &Slot| self.variables.is_integer(*other) && self.variables.is_integer(slot);
                 let above = expr.above().filter(integers).map(|other| way.value(other, self.symbols));
                 way.assign(slot, self.symbols);
-                let own = way.value(slot, self.symbols);
-                if let (Some(Term::Variable(lower)), Term::Variable(own)) = (above, own) {
+                let Term::Variable(own) = way.value(slot, self.symbols) else { return };
+                if let Some(range) = expr.range().filter(|_| self.variables.is_integer(slot)) {
+                    way.ranges.insert(own.clone(), range);
+                }
+                if let Some(Term::Variable(lower)) = above {
                     way.lower.insert(own, lower);
                 }
             }
@@ -348,7 +354,7 @@ impl Walk<'_> {
                     }
                 }
                 let accesses = if let Ok(accesses) = &read.accesses {
-                    accesses.clone()
+                    self.sets.without_order(accesses.clone(), self.catalog)
                 } else {
                     for way in &mut ways {
                         let statement = way.statement;
@@ -363,6 +369,26 @@ impl Walk<'_> {
                     way.tells |= read.tells();
                     for lock in &read.locks {
                         way.lock(lock, self.symbols, &read.at);
+                    }
+                    for table in &read.table_locks {
+                        way.lock_table(
+                            &self.catalog.relations[*table].qualified(),
+                            Strength::Update,
+                            &read.at,
+                        );
+                    }
+                }
+                let written: BTreeSet<RelationId> = accesses
+                    .iter()
+                    .filter(|access| writes_table(access))
+                    .map(|access| access.table)
+                    .collect();
+                for table in written.intersection(&self.sets.locked).filter(|_| read.accesses.is_ok()) {
+                    let table = self.catalog.relations[*table].qualified();
+                    // It conflicts with LOCK, not with other writers, and comes before the statement's snapshot.
+                    for way in &mut ways {
+                        way.lock_table(&table, Strength::KeyShare, &read.at);
+                        way.statement += 2;
                     }
                 }
                 let waits = accesses.iter().filter(|access| may_wait(access.deed)).count();

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use isobench_robustness::{Branch, Columns, Kind, Operation, StatementId, Term};
+use isobench_robustness::{Branch, Columns, Kind, Operation, StatementId, Strength, Term};
 use isobench_script::{Slot, Symbols};
 
-use super::ADVISORY_LOCKS;
 use super::used::Used;
-use isobench_sql::Mark;
+use super::{ADVISORY_LOCKS, TABLE_LOCKS};
+use isobench_sql::{Mark, RelationId};
 
 use crate::statement::{AdvisoryLock, Operand};
 
@@ -21,6 +21,10 @@ pub(super) struct Way {
     pub(super) distinct: Vec<(String, String)>,
     /// For variables that are made by adding to another one, that one.
     pub(super) lower: BTreeMap<String, String>,
+    /// The lowest and the highest value of variables that are random integers.
+    pub(super) ranges: BTreeMap<String, [i64; 2]>,
+    /// The sets of rows that the transaction has locked.
+    pub(super) held: Vec<HeldRows>,
     /// How often each variable was assigned, or used before it was.
     pub(super) times: BTreeMap<Slot, usize>,
     pub(super) operations: Vec<Operation>,
@@ -54,6 +58,14 @@ pub(super) struct Way {
     pub(super) tells: bool,
 }
 
+/// The rows of a table that have certain values, all of which the transaction has locked. No row comes to them.
+#[derive(Clone, PartialEq)]
+pub(super) struct HeldRows {
+    pub(super) table: RelationId,
+    pub(super) values: Vec<(String, Term)>,
+    pub(super) lock: Strength,
+}
+
 /// A column of a row that was read by its key.
 #[derive(Clone, PartialEq)]
 pub(super) struct ReadColumn {
@@ -73,6 +85,8 @@ impl Way {
             values,
             distinct,
             lower,
+            ranges,
+            held,
             times,
             operations,
             columns,
@@ -94,6 +108,7 @@ impl Way {
         flags == (other.refused, other.in_block, other.in_pipeline, other.statement, other.shows, other.tells)
             && (values, distinct, lower, times)
                 == (&other.values, &other.distinct, &other.lower, &other.times)
+            && (ranges, held) == (&other.ranges, &other.held)
             && (operations, columns, ended) == (&other.operations, &other.columns, &other.ended)
             && (at_commit, savepoints) == (&other.at_commit, &other.savepoints)
             && (idle, moved, given, vacant) == (&other.idle, &other.moved, &other.given, &other.vacant)
@@ -116,9 +131,19 @@ impl Way {
         for (number, slot) in (1..).zip(&lock.variables) {
             key.push((format!("${number}"), self.value(*slot, symbols)));
         }
+        self.push_lock(ADVISORY_LOCKS, key, lock.strength, at);
+    }
+
+    /// Takes the lock of a table, as LOCK or its writers do: that of a row of which nothing is read or written.
+    pub(super) fn lock_table(&mut self, table: &str, strength: Strength, at: &StatementId) {
+        let key = vec![("table".to_owned(), Term::Constant(table.to_owned()))];
+        self.push_lock(TABLE_LOCKS, key, strength, at);
+    }
+
+    fn push_lock(&mut self, table: &str, key: Vec<(String, Term)>, strength: Strength, at: &StatementId) {
         self.operations.push(Operation {
-            kind: Kind::Lock(lock.strength),
-            table: ADVISORY_LOCKS.to_owned(),
+            kind: Kind::Lock(strength),
+            table: table.to_owned(),
             key,
             known: Vec::new(),
             reads: Columns::NONE,
@@ -129,6 +154,7 @@ impl Way {
             newest: false,
             certain: true,
             found: true,
+            held: None,
         });
     }
 
@@ -162,6 +188,8 @@ impl Way {
 
     /// Takes back what was done from a place on: it counts as read, and locks nothing.
     fn undo(&mut self, from: usize) {
+        // Locks that were taken since are given back.
+        self.held.clear();
         let undone = self.operations.split_off(from);
         let first = self.vacant.iter().position(|(place, _)| *place >= from).unwrap_or(self.vacant.len());
         let checks = self.vacant.split_off(first).into_iter().map(|(_, check)| check);
@@ -259,12 +287,18 @@ impl Way {
         let at_commit = std::mem::take(&mut self.at_commit).into_iter();
         operations.extend(at_commit.map(|check| Operation { statement, ..check }));
         self.columns.clear();
+        self.held.clear();
         self.savepoints.clear();
         let refused = std::mem::take(&mut self.refused) && only_reads;
         if !operations.is_empty() && (shown || kept && !refused) {
             let name = self.name.join(", ");
             let ascending = self.ascending(&operations);
-            self.ended.push(Branch { name, operations, distinct: self.distinct.clone(), ascending });
+            let terms = operations.iter().flat_map(|one| one.key.iter().chain(&one.known));
+            let used: BTreeSet<&Term> = terms.map(|(_, term)| term).collect();
+            let is_used = |name: &String| used.contains(&Term::Variable(name.clone()));
+            let ranges = self.ranges.iter().filter(|(name, _)| is_used(name));
+            let ranges = ranges.map(|(name, range)| (name.clone(), *range)).collect();
+            self.ended.push(Branch { name, operations, distinct: self.distinct.clone(), ascending, ranges });
         }
         self.statement = 0;
     }
@@ -343,5 +377,12 @@ pub(super) fn rolled_back(operation: Operation) -> Option<Operation> {
         Kind::Lock(_) | Kind::Update | Kind::Delete => Kind::Read,
         kind => kind,
     };
-    Some(Operation { kind, writes: Columns::NONE, changes_key: false, certain: false, ..operation })
+    Some(Operation {
+        kind,
+        writes: Columns::NONE,
+        changes_key: false,
+        certain: false,
+        held: None,
+        ..operation
+    })
 }

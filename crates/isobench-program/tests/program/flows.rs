@@ -543,11 +543,11 @@ fn rows_that_are_counted_can_be_locked() {
     };
     assert_eq!(
         locked("SELECT count(*) AS n FROM t WHERE v = :v AND active \\gset"),
-        "SELECT count(*) AS n FROM (SELECT * FROM t WHERE v = :v AND active FOR NO KEY UPDATE) AS t"
+        "SELECT count(*) AS n FROM (SELECT * FROM t WHERE v = :v AND active ORDER BY t.id FOR NO KEY UPDATE) AS t"
     );
     assert_eq!(
         locked("SELECT sum(x.v) FROM t AS x WHERE x.id < 3;"),
-        "SELECT sum(x.v) FROM (SELECT * FROM t AS x WHERE x.id < 3 FOR NO KEY UPDATE) AS x"
+        "SELECT sum(x.v) FROM (SELECT * FROM t AS x WHERE x.id < 3 ORDER BY x.id FOR NO KEY UPDATE) AS x"
     );
     assert_eq!(
         locked(
@@ -590,12 +590,12 @@ fn rows_that_are_counted_can_be_locked() {
     for (text, expected) in [
         (
             "WITH c AS (SELECT count(*) AS n FROM t WHERE id < 3) UPDATE t SET v = c.n FROM c WHERE id = 1;",
-            "WITH c AS (SELECT count(*) AS n FROM (SELECT * FROM t WHERE id < 3 FOR NO KEY UPDATE) AS t) UPDATE t SET v = \
+            "WITH c AS (SELECT count(*) AS n FROM (SELECT * FROM t WHERE id < 3 ORDER BY t.id FOR NO KEY UPDATE) AS t) UPDATE t SET v = \
              c.n FROM c WHERE id = 1",
         ),
         (
             "UPDATE t SET v = (SELECT count(*)\n  FROM s -- all\n  WHERE id < 3)\nWHERE id = 1;",
-            "UPDATE t SET v = (SELECT count(*)\n  FROM (SELECT * FROM s -- all\n  WHERE id < 3 FOR NO KEY UPDATE) AS s)\n\
+            "UPDATE t SET v = (SELECT count(*)\n  FROM (SELECT * FROM s -- all\n  WHERE id < 3 ORDER BY s.id FOR NO KEY UPDATE) AS s)\n\
              WHERE id = 1",
         ),
         (

@@ -1,6 +1,8 @@
 //! Scripts as programs, on a real server: the server reads their statements.
 
+mod beyond;
 mod flows;
+mod held;
 mod proved;
 mod readings;
 mod support;

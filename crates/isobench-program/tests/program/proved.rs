@@ -7,6 +7,7 @@
 //! `ISOBENCH_PROVED_SETS` is the number of sets, `ISOBENCH_PROVED_SEED` the first seed. Each set has a seed
 //! of its own, which a failure prints.
 
+mod changed;
 mod dice;
 mod run;
 mod schedules;
@@ -225,7 +226,7 @@ const TABLES: &str = "CREATE TABLE a (k int PRIMARY KEY, v int NOT NULL, w int N
     INSERT INTO a SELECT g, g % 4, (g + 1) % 3 FROM generate_series(0, 9) g; INSERT INTO b SELECT * FROM a";
 
 /// Scripts, and the lowest levels at which they are safe: one level lower they aren't, on a server.
-const KNOWN: [(&str, &[&str], &[Level]); 9] = [
+const KNOWN: [(&str, &[&str], &[Level]); 12] = [
     (
         "a lost update",
         &[
@@ -294,6 +295,27 @@ const KNOWN: [(&str, &[&str], &[Level]); 9] = [
         &[
             "BEGIN;\nUPDATE a SET v = v + 1 WHERE k = 2;\nCOMMIT;\n",
             "UPDATE a SET v = a.v + r.v FROM b r WHERE a.k = 2 AND r.k = a.w;\n",
+        ],
+        &[RC, RC],
+    ),
+    (
+        "a set of rows that is locked is summed up",
+        &["\\set a random(1, 2)\nBEGIN;\nSELECT k FROM a WHERE w = :a ORDER BY k FOR UPDATE;\n\
+             SELECT coalesce(sum(v), 0) AS x FROM a WHERE w = :a \\gset\nUPDATE a SET v = :x + 1 WHERE k = 1;\nCOMMIT;\n"],
+        &[RC],
+    ),
+    (
+        "rows leave a set that is locked and counted",
+        &["\\set a random(1, 9)\nBEGIN;\nSELECT k FROM a WHERE w = 1 ORDER BY k FOR NO KEY UPDATE;\n\
+             SELECT count(*) AS x FROM a WHERE w = 1 \\gset\n\\if :x >= 2\nUPDATE a SET w = 0 WHERE k = :a;\n\\endif\nCOMMIT;\n"],
+        &[RC],
+    ),
+    (
+        "a table is locked before it is summed up",
+        &[
+            "\\set a random(1, 2)\nBEGIN;\nLOCK TABLE a IN SHARE ROW EXCLUSIVE MODE;\n\
+             SELECT coalesce(sum(v), 0) AS x FROM a WHERE w >= 1 \\gset\nUPDATE b SET v = :x + 1 WHERE k = :a;\nCOMMIT;\n",
+            "\\set a random(1, 2)\nBEGIN;\nUPDATE a SET v = v + 1 WHERE k = :a;\nSELECT v FROM b WHERE k = :a;\nCOMMIT;\n",
         ],
         &[RC, RC],
     ),

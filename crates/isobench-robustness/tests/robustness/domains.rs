@@ -13,7 +13,15 @@ fn program(random: &mut Rng, number: usize) -> Program {
     let branch = |random: &mut Rng, name: &str| {
         let operations = (0..random.usize(1..=4)).map(|_| operation(random)).collect();
         let branch = Branch::new(name, operations);
-        if random.u8(0..3) == 0 { branch.with_distinct("x", "y") } else { branch }
+        let branch = if random.u8(0..3) == 0 { branch.with_distinct("x", "y") } else { branch };
+        // The values are 0 and 1.
+        let ranged = |branch: Branch, name: &str, random: &mut Rng| match random.u8(0..8) {
+            0 => branch.with_range(name, [0, 0]),
+            1 => branch.with_range(name, [1, 9]),
+            _ => branch,
+        };
+        let branch = ranged(branch, "x", random);
+        ranged(branch, "y", random)
     };
     let branches = (0..random.usize(1..=2)).map(|place| branch(random, &place.to_string()));
     Program::new(&number.to_string(), branches.collect())

@@ -90,6 +90,7 @@ fn operation(line: &str, program: &str, branch: &str, place: usize) -> Operation
         newest: false,
         certain: true,
         found: true,
+        held: None,
     }
 }
 

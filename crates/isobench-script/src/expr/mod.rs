@@ -55,6 +55,19 @@ impl Expr {
         }
     }
 
+    /// The lowest and the highest value of `random(1, 6)`, if it is nothing else.
+    pub fn range(&self) -> Option<[i64; 2]> {
+        let Node::Call(function, arguments) = &self.root else { return None };
+        match &**arguments {
+            [Node::Constant(Value::Int(lowest)), Node::Constant(Value::Int(highest))]
+                if function.name == "random" && lowest <= highest =>
+            {
+                Some([*lowest, *highest])
+            }
+            _ => None,
+        }
+    }
+
     /// The variable to whose value the expression adds something, or from which it takes something:
     /// `:a + :b`, `5 + :a`, `:a - 5`. The variable that is written first, if both are.
     pub fn change(&self) -> Option<(Slot, Addend)> {

@@ -64,8 +64,9 @@ impl Catalog {
                 let (sequence, plain_case) = (oid(&row, 6), truth(&row, 7));
                 let fresh = sequence == 0 && !text(&row, 6).is_empty();
                 let number = i32::try_from(number(&row, 8)).unwrap_or(0);
-                let exact = truth(&row, 9);
-                let column = Column { number, name, kind, generated, not_null, plain_case, fresh, exact };
+                let (exact, clock) = (truth(&row, 9), truth(&row, 10));
+                let column =
+                    Column { number, name, kind, generated, not_null, plain_case, fresh, exact, clock };
                 if sequence != 0 {
                     sequences.push((id, catalog.relations[id].columns.len(), sequence));
                 }

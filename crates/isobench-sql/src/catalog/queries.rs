@@ -137,7 +137,11 @@ SELECT n.nspname, c.relname, a.attname,
        a.attnum,
        a.atttypid IN (16, 17, 18, 19, 20, 21, 23, 26, 1082, 1083, 1114, 1184, 2950)
        OR a.atttypid IN (25, 1043) AND l.collisdeterministic OR a.atttypid = 1700 AND a.atttypmod >= 0
-       OR t.typtype = 'e'
+       OR t.typtype = 'e',
+       EXISTS (
+           SELECT FROM pg_catalog.pg_attrdef d WHERE d.adrelid = a.attrelid AND d.adnum = a.attnum
+           AND a.attgenerated = '' AND pg_catalog.pg_get_expr(d.adbin, d.adrelid)
+               ~* '^[(]?(now[(][)]|current_timestamp|current_date|localtimestamp|(clock|statement|transaction)_timestamp[(][)])')
 FROM pg_catalog.pg_class c
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid

@@ -135,6 +135,8 @@ pub struct Column {
     pub fresh: bool,
     /// True if equal values are the same, as far as anybody can see.
     pub exact: bool,
+    /// True if its default is the time.
+    pub clock: bool,
 }
 
 /// True for the columns by which any table shows which version of a row there is (manual, "System

@@ -71,6 +71,32 @@ const CASES: &[Case] = &[
         proved: false,
         patch: &["-WHERE id = :t;", "+WHERE id = :t AND state = :state;", " UPDATE ticket -- forward only"],
     },
+    Case {
+        setup: "CREATE TABLE booking (id bigserial PRIMARY KEY, room int NOT NULL, begins int NOT NULL, ends int NOT NULL);\n\
+                CREATE INDEX ON booking (room);\n",
+        script: "\\set r random(1, 3)\n\\set b random(1, 20)\nBEGIN;\nSELECT count(*) AS clashes FROM booking WHERE room = :r AND \
+                 begins < :b + 3 AND ends > :b \\gset\n\\if :clashes = 0\n\
+                 INSERT INTO booking (room, begins, ends) VALUES (:r, :b, :b + 3);\n\\endif\nCOMMIT;\n",
+        name: "exclusion constraint on booking, without the extension btree_gist",
+        levels: "*=rc",
+        proved: false,
+        patch: &[
+            "ALTER TABLE booking ADD EXCLUDE USING gist (int8range(room, room, '[]') WITH &&, int8range(begins, ends) WITH &&);",
+        ],
+    },
+    Case {
+        setup: "CREATE TABLE item (id int PRIMARY KEY, ticket int NOT NULL, done boolean NOT NULL);\n\
+                CREATE TABLE closed (ticket int PRIMARY KEY, times int NOT NULL);\nCREATE INDEX ON item (ticket);\n\
+                INSERT INTO item SELECT g, (g + 1) / 2, false FROM generate_series(1, 6) g;\n\
+                INSERT INTO closed SELECT g, 0 FROM generate_series(1, 3) g;\n",
+        script: "\\set i random(1, 6)\n\\set t (:i + 1) / 2\nBEGIN;\nUPDATE item SET done = true WHERE id = :i;\n\
+                 SELECT count(*) AS waiting FROM item WHERE ticket = :t AND NOT done \\gset\n\\if :waiting = 0\n\
+                 UPDATE closed SET times = times + 1 WHERE ticket = :t;\n\\endif\nCOMMIT;\n",
+        name: "lock before 0.sql:4",
+        levels: "*=rc",
+        proved: true,
+        patch: &["+SELECT 1 FROM item WHERE ticket = :t ORDER BY item.id FOR NO KEY UPDATE;"],
+    },
 ];
 
 #[test]

@@ -73,4 +73,5 @@ mod suspects;
 mod tpcc;
 mod trust;
 mod usage;
+mod warnings;
 mod workloads_command;

@@ -232,6 +232,7 @@ fn read_relation(fields: &[&str]) -> Relation {
             plain_case: kind == ColumnType::Text,
             exact: true,
             fresh: false,
+            clock: false,
         }
     };
     let bits = |text: &str| {

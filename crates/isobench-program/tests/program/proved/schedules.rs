@@ -239,6 +239,7 @@ impl Stage {
             if outcome.log.contains("waits") {
                 tally.with_waits += 1;
             }
+            tally.with_deadlocks += u64::from(outcome.log.contains("deadlock detected"));
             let judged = self.judge(schema, scripts, parts, &outcome).map_err(|why| {
                 let draws: Vec<String> =
                     parts.iter().map(|part| format!("{} draws {:?}", part.script + 1, part.draws)).collect();
@@ -257,14 +258,27 @@ pub struct Tally {
     pub with_failures: u64,
     pub with_waits: u64,
     pub unknown: u64,
+    pub with_deadlocks: u64,
+}
+
+impl Tally {
+    /// Adds others.
+    pub fn add(&mut self, other: Tally) {
+        self.schedules += other.schedules;
+        self.with_failures += other.with_failures;
+        self.with_waits += other.with_waits;
+        self.unknown += other.unknown;
+        self.with_deadlocks += other.with_deadlocks;
+    }
 }
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Tally { schedules, with_failures, with_waits, unknown } = self;
+        let Tally { schedules, with_failures, with_waits, unknown, with_deadlocks } = self;
         write!(
             f,
-            "{schedules} schedules, {with_failures} with failures, {with_waits} with waits, {unknown} not judged"
+            "{schedules} schedules, {with_failures} with failures, {with_waits} with waits, \
+             {with_deadlocks} with deadlocks, {unknown} not judged"
         )
     }
 }

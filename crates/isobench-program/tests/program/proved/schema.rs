@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::dice::Dice;
 
 /// A table as the scripts know it. All of its columns are integers.
+#[derive(Clone)]
 pub struct Table {
     pub name: String,
     /// The columns of its primary key; empty if the server numbers its rows.
@@ -22,7 +23,7 @@ pub struct Table {
 }
 
 /// Tables, and the SQL that makes them.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Schema {
     pub tables: Vec<Table>,
     pub setup: String,

@@ -77,9 +77,10 @@ impl Script {
                 ["\\if", name, ">=", lowest] => Command::If(named(name), number(lowest)),
                 ["\\else"] => Command::Else,
                 ["\\endif"] => Command::Endif,
-                _ => match line.strip_suffix(" \\gset") {
-                    Some(sql) => Command::Sql(sql.to_owned(), Store::Gset),
-                    None => Command::Sql(line.trim_end_matches(';').to_owned(), Store::Client),
+                _ => match (line.strip_suffix(" \\gset"), line.strip_suffix(" \\aset")) {
+                    (Some(sql), _) => Command::Sql(sql.to_owned(), Store::Gset),
+                    (_, Some(sql)) => Command::Sql(sql.to_owned(), Store::Aset),
+                    _ => Command::Sql(line.trim_end_matches(';').to_owned(), Store::Client),
                 },
             }
         };
@@ -200,9 +201,26 @@ impl<'a> Maker<'a> {
         let (named, name) = (table.name.as_str(), self.fresh());
         let (key, its) = (self.by_key(table, named), self.by_key(other, &other.name));
         let lock = if self.dice.chance(50) { self.lock() } else { "" };
-        let read = match self.dice.below(5) {
-            0..=2 => format!("SELECT {named}.v AS {name} FROM {named} WHERE {key}{lock}"),
-            3 => format!(
+        let read = match self.dice.below(12) {
+            10 => {
+                let mode = self.dice.one_of(&["SHARE ROW EXCLUSIVE", "EXCLUSIVE", "SHARE"]);
+                self.sql(format!("LOCK TABLE {named} IN {mode} MODE"));
+                format!(
+                    "SELECT coalesce(sum(v), 0) AS {name} FROM {named} WHERE v >= {}",
+                    self.dice.number(0, 2)
+                )
+            }
+            11 => {
+                // A set of rows that is locked, and then read.
+                let set = format!("{named}.{} = {}", self.value_column(table), self.value());
+                let lock = self.dice.one_of(&["FOR UPDATE", "FOR NO KEY UPDATE", "FOR SHARE"]);
+                let order = self.dice.one_of(&["", " ORDER BY v"]);
+                self.sql(format!("SELECT v FROM {named} WHERE {set}{order} {lock}"));
+                let more = if self.dice.chance(50) { " AND v >= 1" } else { "" };
+                format!("SELECT coalesce(sum(v), 0) + count(*) AS {name} FROM {named} WHERE {set}{more}")
+            }
+            0..=5 => format!("SELECT {named}.v AS {name} FROM {named} WHERE {key}{lock}"),
+            6 | 7 => format!(
                 "SELECT coalesce(sum(v), 0) AS {name} FROM {named} WHERE {}",
                 self.condition(table, named)
             ),
