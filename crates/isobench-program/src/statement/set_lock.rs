@@ -11,9 +11,13 @@ use super::partial::Part;
 
 impl Statement<'_> {
     /// For each query of one table in the statement, statements that lock its rows in the order of the key, each with
-    /// the table's name: by all equalities, and without those with constants, which rows may lose or get.
+    /// the table's name: by all equalities, and without those with constants, which rows may lose or get. None if it
+    /// takes the first rows of an order: others then wait for a row that they don't want.
     pub(crate) fn set_locks(&self) -> Vec<(String, String)> {
         let tokens = &self.text.tokens;
+        if self.range.clone().any(|at| tokens[at].is("limit") || tokens[at].is("fetch")) {
+            return Vec::new();
+        }
         let mut found = Vec::new();
         for from in self.range.clone().filter(|at| tokens[*at].is("from")) {
             for lock in self.set_locks_of(from).unwrap_or_default() {

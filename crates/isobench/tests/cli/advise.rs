@@ -252,8 +252,9 @@ fn what_no_level_prevents_is_said_first() {
     );
     let condition =
         "sent: SELECT count(*) = 0 FROM outbox WHERE NOT sent AND id <= (SELECT last FROM reader)";
-    let mut line =
-        words("advise -f publish.sql -f poll.sql --setup setup.sql --no-measure --details --json out.json");
+    let mut line = words(
+        "advise -f publish.sql -f poll.sql --setup setup.sql --no-measure --try 60 --details --json out.json",
+    );
     line.extend(["--invariant", condition]);
     let expected = [
         "\nNo level is enough: this goes wrong at serializable, too [1].\n",

@@ -35,7 +35,7 @@ fn a_recorded_shop_is_compared_and_advised_on() {
         "Use REPEATABLE READ",
         "Read committed",
         "lost updates",
-        &format!("shop/{ORDER}:5"),
+        &format!("{ORDER}:5"),
     ]);
     let line = "advise --plan shop/workload.toml --no-measure --details --try 10 --json out.json";
     s.run(&words(line)).expect(0);
