@@ -177,17 +177,8 @@ pub fn templates_with(scripts: &[Script], symbols: &Symbols, catalog: &Catalog, 
     found.ignored = Ignored::of(catalog, statements());
     for (number, (script, commands)) in scripts.iter().zip(&read).enumerate() {
         found.first_locks.extend(first::first_locks(number, script, symbols, catalog, commands));
-        for (own, _) in first::transactions(script, commands).into_iter().filter(|(_, alone)| !alone) {
-            let begins = Some(script.commands[own.start].line);
-            let within = |one: &&mut TemplateStatement| one.script == number && own.contains(&one.place.0);
-            for statement in found.statements.iter_mut().filter(within) {
-                statement.begins = begins;
-            }
-        }
-        let mut tested = tested::tested(script, symbols, catalog, commands, &changed);
-        for statement in found.statements.iter_mut().filter(|one| one.script == number) {
-            statement.tested = tested.remove(&statement.at);
-        }
+        let tested = tested::tested(script, symbols, catalog, commands, &changed);
+        found.note_script(number, (script, commands), tested);
         let repeated = repeated(script, symbols, commands);
         found.note_repeated(&repeated, commands);
         let (changing, replaced, freed, versions, sets) = (&changing, &replaced, &freed, &versions, &sets);
@@ -218,6 +209,25 @@ pub fn templates_with(scripts: &[Script], symbols: &Symbols, catalog: &Catalog, 
 }
 
 impl Templates {
+    /// Notes where the transactions of a script's statements begin, and what these could require.
+    fn note_script(
+        &mut self,
+        number: usize,
+        (script, commands): (&Script, &[Vec<Read>]),
+        mut tested: BTreeMap<StatementId, Rewritten>,
+    ) {
+        for (own, _) in first::transactions(script, commands).into_iter().filter(|(_, alone)| !alone) {
+            let begins = Some(script.commands[own.start].line);
+            let within = |one: &&mut TemplateStatement| one.script == number && own.contains(&one.place.0);
+            for statement in self.statements.iter_mut().filter(within) {
+                statement.begins = begins;
+            }
+        }
+        for statement in self.statements.iter_mut().filter(|one| one.script == number) {
+            statement.tested = tested.remove(&statement.at);
+        }
+    }
+
     /// Notes the statements that count at the first or the last execution of the same text.
     fn note_repeated(&mut self, repeated: &BTreeMap<usize, [usize; 2]>, commands: &[Vec<Read>]) {
         for (place, others) in repeated {

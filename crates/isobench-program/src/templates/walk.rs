@@ -14,7 +14,7 @@ use super::used::Used;
 use super::variables::Variables;
 use super::way::Way;
 use super::{MOST_BRANCHES, OTHER_TABLES, Read, Rows, Stored, slots_given, unknown};
-use crate::statement::{Deed, Operand, anything};
+use crate::statement::{Access, Deed, Operand, anything};
 
 pub(super) struct Walk<'a> {
     pub(super) script: &'a Script,
@@ -347,66 +347,68 @@ impl Walk<'_> {
                     way.in_block = read.chains;
                 }
             }
-            _ => {
-                if let Some((mark, name)) = &read.savepoint {
-                    for way in &mut ways {
-                        way.mark(*mark, name);
-                    }
-                }
-                let accesses = if let Ok(accesses) = &read.accesses {
-                    self.sets.without_order(accesses.clone(), self.catalog)
-                } else {
-                    for way in &mut ways {
-                        let statement = way.statement;
-                        way.operations.extend(unknown(OTHER_TABLES, &read.at, statement));
-                    }
-                    let all =
-                        |table: &RelationId| [Deed::Read, Deed::Update].map(|deed| anything(*table, deed));
-                    let checks = hidden_checks(read, self.catalog);
-                    read.tables.iter().flat_map(all).chain(checks).collect()
-                };
-                for way in &mut ways {
-                    way.tells |= read.tells();
-                    for lock in &read.locks {
-                        way.lock(lock, self.symbols, &read.at);
-                    }
-                    for table in &read.table_locks {
-                        way.lock_table(
-                            &self.catalog.relations[*table].qualified(),
-                            Strength::Update,
-                            &read.at,
-                        );
-                    }
-                }
-                let written: BTreeSet<RelationId> = accesses
-                    .iter()
-                    .filter(|access| writes_table(access))
-                    .map(|access| access.table)
-                    .collect();
-                for table in written.intersection(&self.sets.locked).filter(|_| read.accesses.is_ok()) {
-                    let table = self.catalog.relations[*table].qualified();
-                    // It conflicts with LOCK, not with other writers, and comes before the statement's snapshot.
-                    for way in &mut ways {
-                        way.lock_table(&table, Strength::KeyShare, &read.at);
-                        way.statement += 2;
-                    }
-                }
-                let waits = accesses.iter().filter(|access| may_wait(access.deed)).count();
-                for access in &accesses {
-                    // Where it waits more than once, a row may be looked for before it waits for another one.
-                    let finds = may_wait(access.deed) && self.rows.found.contains(&read.at);
-                    let how = How { found: read.finds && access.in_result || finds, early: waits > 1 };
-                    ways = ways.into_iter().flat_map(|way| self.access(way, access, how, &read.at)).collect();
-                    if ways.len() > 4 * MOST_BRANCHES {
-                        return None;
-                    }
-                }
-                for way in &mut ways {
-                    way.operations.extend(read.unguarded.operations(&read.at, way.statement + 1));
-                    way.statement += 2;
-                }
-            }
+            _ => return self.on_rows(read, ways),
         }
         Some(ways)
+    }
+
+    /// The ways after a statement that neither begins nor ends a transaction.
+    fn on_rows(&self, read: &Read, ways: Vec<Way>) -> Option<Vec<Way>> {
+        let mut ways = ways;
+        if let Some((mark, name)) = &read.savepoint {
+            for way in &mut ways {
+                way.mark(*mark, name);
+            }
+        }
+        let accesses = if let Ok(accesses) = &read.accesses {
+            self.sets.without_order(accesses.clone(), self.catalog)
+        } else {
+            for way in &mut ways {
+                let statement = way.statement;
+                way.operations.extend(unknown(OTHER_TABLES, &read.at, statement));
+            }
+            let all = |table: &RelationId| [Deed::Read, Deed::Update].map(|deed| anything(*table, deed));
+            let checks = hidden_checks(read, self.catalog);
+            read.tables.iter().flat_map(all).chain(checks).collect()
+        };
+        for way in &mut ways {
+            way.tells |= read.tells();
+            for lock in &read.locks {
+                way.lock(lock, self.symbols, &read.at);
+            }
+            for table in &read.table_locks {
+                way.lock_table(&self.catalog.relations[*table].qualified(), Strength::Update, &read.at);
+            }
+        }
+        self.lock_written(read, &accesses, &mut ways);
+        let waits = accesses.iter().filter(|access| may_wait(access.deed)).count();
+        for access in &accesses {
+            // Where it waits more than once, a row may be looked for before it waits for another one.
+            let finds = may_wait(access.deed) && self.rows.found.contains(&read.at);
+            let how = How { found: read.finds && access.in_result || finds, early: waits > 1 };
+            ways = ways.into_iter().flat_map(|way| self.access(way, access, how, &read.at)).collect();
+            if ways.len() > 4 * MOST_BRANCHES {
+                return None;
+            }
+        }
+        for way in &mut ways {
+            way.operations.extend(read.unguarded.operations(&read.at, way.statement + 1));
+            way.statement += 2;
+        }
+        Some(ways)
+    }
+
+    /// Takes the locks of tables that a statement writes, if a script locks these as a whole.
+    fn lock_written(&self, read: &Read, accesses: &[Access], ways: &mut [Way]) {
+        let written: BTreeSet<RelationId> =
+            accesses.iter().filter(|access| writes_table(access)).map(|access| access.table).collect();
+        for table in written.intersection(&self.sets.locked).filter(|_| read.accesses.is_ok()) {
+            let table = self.catalog.relations[*table].qualified();
+            // It conflicts with LOCK, not with other writers, and comes before the statement's snapshot.
+            for way in ways.iter_mut() {
+                way.lock_table(&table, Strength::KeyShare, &read.at);
+                way.statement += 2;
+            }
+        }
     }
 }
