@@ -3,7 +3,7 @@
 //!
 //! Only the clients' sessions take such a way. The tables, the observer, the conditions and the trying of
 //! interleavings stay with the server itself. Behind a pooler that shares sessions out, a level or a search
-//! path belongs to nobody, so each transaction asks for both, on every way that is compared.
+//! path isn't one client's, so each transaction asks for both, on every way that is compared.
 //!
 //! Not here: recognising a pooler (`isobench_database`), and the transactions' text (`modes.rs`).
 

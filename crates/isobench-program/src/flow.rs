@@ -17,7 +17,7 @@ use isobench_robustness::Columns;
 use isobench_script::{CommandKind, Script, Slot, Symbols};
 use isobench_sql::{Catalog, RelationId, RelationKind, Unobservable};
 
-use crate::statement::{Access, ColumnName, Counted, Deed, Given, Rewritten};
+use crate::statement::{Access, ColumnName, Counted, Deed, Given, Passage, Rewritten};
 use columns::{Row, Taken, Values};
 use walk::Walk;
 
@@ -62,7 +62,6 @@ pub struct Carried {
 }
 
 #[derive(Debug, Clone)]
-#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 struct Node {
     script: usize,
     command: usize,
@@ -70,7 +69,8 @@ struct Node {
     at: StatementPlace,
     /// The number of its transaction, among all that the scripts have.
     transaction: usize,
-    verb: String,
+    /// The values that pass through it.
+    passage: Passage,
     writes: bool,
     /// The tables that it reads; `None` if it may read any.
     reads: Option<BTreeSet<String>>,
@@ -78,19 +78,9 @@ struct Node {
     written: Option<BTreeSet<String>>,
     /// The table to which it only adds rows, whatever is in it.
     adds_to: Option<String>,
-    /// It has a refusal for an answer: the rows are found by their key and something else.
-    conditional: bool,
-    /// See [`Passage::uses`].
-    uses: Option<Counted>,
-    /// See [`Passage::sets`].
-    sets: Option<BTreeSet<String>>,
-    /// See [`Passage::kept_up`].
-    kept_up: Counted,
     /// The keys of the tables whose rows it shows.
     keys: BTreeSet<String>,
     taken: Vec<Taken>,
-    /// The columns of its result; `None` if they aren't known.
-    gives: Option<Vec<Given>>,
     /// Its result becomes variables.
     stored: bool,
     /// How it could be written so that it depends on fewer values that were read before.
@@ -99,8 +89,6 @@ struct Node {
     raises: BTreeSet<String>,
     /// The number of output columns that are a column as it is.
     shown: Counted,
-    /// See [`Passage::plain`].
-    plain: bool,
     /// It is in no conditional.
     sure: bool,
     row: Option<Row>,
@@ -177,8 +165,8 @@ impl Flows {
 
     /// The numbers of the columns that any statement mentions or changes, by name.
     fn columns(&self) -> BTreeMap<&str, u16> {
-        let used = self.nodes.iter().filter_map(|node| node.uses.as_ref()).flat_map(Counted::keys);
-        let names = used.chain(self.nodes.iter().filter_map(|node| node.sets.as_ref()).flatten());
+        let used = self.nodes.iter().filter_map(|node| node.passage.uses.as_ref()).flat_map(Counted::keys);
+        let names = used.chain(self.nodes.iter().filter_map(|node| node.passage.sets.as_ref()).flatten());
         let names: BTreeSet<&str> = names.map(String::as_str).collect();
         names.into_iter().zip(0..=u16::MAX).collect()
     }
@@ -200,17 +188,17 @@ impl Flows {
             .filter_map(|name| Some(Unchanged { column: *columns.get(name)?, name: name.to_owned() }));
         StatementUse {
             writes: own.writes,
-            guarded: own.conditional,
+            guarded: own.passage.conditional,
             product: !self.writes(own.transaction),
             flows_unseen: edges().filter(within).any(|edge| !numbers.contains_key(&edge.to)),
             into: edges().filter(within).filter_map(flow).collect(),
             carried: edges().filter(|edge| self.carries(edge)).filter_map(flow).collect(),
-            uses: own.uses.as_ref().and_then(|uses| {
+            uses: own.passage.uses.as_ref().and_then(|uses| {
                 let product = !self.surely_writes(own.transaction);
                 let counts = |column: &&String| own.writes || product || !self.is_idle(node, column);
                 uses.keys().filter(counts).map(number).collect()
             }),
-            changes: own.sets.as_ref().and_then(|sets| sets.iter().map(number).collect()),
+            changes: own.passage.sets.as_ref().and_then(|sets| sets.iter().map(number).collect()),
             unchanged: unchanged.collect(),
         }
     }
@@ -239,8 +227,9 @@ impl Flows {
             let tables = node.written.as_ref().zip(table);
             node.writes && tables.is_none_or(|(tables, table)| tables.contains(table))
         };
-        let raises =
-            |node: &Node| node.verb == "UPDATE" && node.written.is_some() && node.raises.contains(column);
+        let raises = |node: &Node| {
+            node.passage.verb == "UPDATE" && node.written.is_some() && node.raises.contains(column)
+        };
         self.nodes.iter().filter(may_write).all(raises)
     }
 
@@ -275,7 +264,7 @@ impl Flows {
     /// The columns of a statement's result, by its number among all of the scripts' statements; `None` if they aren't
     /// known.
     pub(crate) fn gives(&self, statement: usize) -> Option<Vec<Given>> {
-        self.nodes.get(statement)?.gives.clone()
+        self.nodes.get(statement)?.passage.gives.clone()
     }
 
     /// How an UPDATE could be written so that it depends on fewer values that were read before, by its
@@ -309,7 +298,8 @@ impl Flows {
         let follows = |edge: &Edge| {
             (edge.from, edge.to) == (read, update) && edge.ages && edge.how == Dependence::Value
         };
-        self.nodes.get(update).is_some_and(|node| !node.kept_up.is_empty()) || self.edges.iter().any(follows)
+        self.nodes.get(update).is_some_and(|node| !node.passage.kept_up.is_empty())
+            || self.edges.iter().any(follows)
     }
 
     /// What a statement does with rows, by its number among all of the scripts, without the columns that
@@ -342,9 +332,10 @@ impl Flows {
     /// True if a statement mentions a column only to give it to a variable that nothing uses.
     fn is_idle(&self, statement: usize, column: &String) -> bool {
         let node = &self.nodes[statement];
-        let only_shown = node.uses.as_ref().is_some_and(|uses| uses.get(column) == node.shown.get(column));
+        let only_shown =
+            node.passage.uses.as_ref().is_some_and(|uses| uses.get(column) == node.shown.get(column));
         let unused = !self.values.used.contains_key(&(statement, column.clone()));
-        node.stored && node.plain && only_shown && unused
+        node.stored && node.passage.plain && only_shown && unused
     }
 
     /// True if a statement writes that all transactions like this one execute.
@@ -386,13 +377,13 @@ impl Flows {
             return None;
         }
         if node.writes {
-            return Some(format!("is {} that isn't seen wholly", article(&node.verb)));
+            return Some(format!("is {} that isn't seen wholly", article(&node.passage.verb)));
         }
         let into = |edge: &&Edge| edge.from == statement;
         let mut targets = self.edges.iter().filter(into).map(|edge| (edge.how, &self.nodes[edge.to]));
         let said = |(how, to): (Dependence, &Node)| match how {
-            Dependence::Decision => format!("decides {}", article(&to.verb)),
-            Dependence::Value => format!("flows into {}", article(&to.verb)),
+            Dependence::Decision => format!("decides {}", article(&to.passage.verb)),
+            Dependence::Value => format!("flows into {}", article(&to.passage.verb)),
         };
         match targets.next() {
             Some(target) => Some(said(target)),
@@ -429,7 +420,7 @@ impl Node {
     fn is_untouched_by(&self, other: &Node) -> bool {
         let apart =
             |(uses, sets): (&Counted, &BTreeSet<String>)| !sets.iter().any(|set| uses.contains_key(set));
-        self.uses.as_ref().zip(other.sets.as_ref()).is_some_and(apart)
+        self.passage.uses.as_ref().zip(other.passage.sets.as_ref()).is_some_and(apart)
     }
 }
 

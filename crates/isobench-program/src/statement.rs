@@ -26,10 +26,10 @@ mod passage;
 mod places;
 mod set_lock;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use isobench_script::Slot;
+use isobench_script::{Slot, TextPart};
 use isobench_sql::{AskedText, Bound, BoundRelation, Catalog, RelationId, Text, Token, Value};
 
 pub(crate) use accesses::{Access, Deed, anything};
@@ -49,16 +49,19 @@ pub(crate) struct Statement<'a> {
     pub text: &'a Text<'a>,
     /// Its tokens.
     pub range: Range<usize>,
-    /// What the server says of it, or why that isn't known.
+    /// The server's reading of it, or why there is none.
     pub bound: Result<&'a Bound, String>,
     /// For the parameters in that, `$1` being the first, their numbers in the command.
     parameters: Vec<usize>,
+    /// The texts of the literals in which variables are substituted, with their parts; no parts if that isn't plain.
+    literals: BTreeMap<String, Option<Vec<TextPart>>>,
 }
 
 impl<'a> Statement<'a> {
     pub(crate) fn new(catalog: &'a Catalog, text: &'a Text<'a>, range: Range<usize>) -> Self {
         let AskedText { text: asked, parameters } = text.asked(&range);
-        Self { catalog, text, range, bound: catalog.reading(&asked), parameters }
+        let literals = text.literals_with_variables(&range);
+        Self { catalog, text, range, bound: catalog.reading(&asked), parameters, literals }
     }
 
     /// The variable of a parameter in what the server says.

@@ -58,7 +58,7 @@ const OTHER_TABLES: &str = "other tables";
 /// The most ways through a script that are distinguished. A script with more reads and writes anything.
 const MOST_BRANCHES: usize = 96;
 
-/// The programs of scripts, and what of them isn't known.
+/// The programs of scripts, and the statements that isobench can't analyse.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Templates {
     /// A program for each script, in their order.
@@ -120,7 +120,7 @@ pub struct TemplateStatement {
     pub begins: Option<u32>,
 }
 
-/// What is known of the rows that statements look for.
+/// Facts on the rows that statements look for.
 #[derive(Debug, Clone, Default)]
 pub struct Rows {
     /// Those that may find no row although no script inserts or deletes any.

@@ -49,7 +49,7 @@ pub fn sets_savepoint(text: &Text<'_>, range: &Range<usize>) -> bool {
     word(&text.tokens[range.clone()], 0) == "savepoint"
 }
 
-/// What a statement does with a savepoint.
+/// Commands on savepoints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
     /// `SAVEPOINT`

@@ -101,7 +101,7 @@ pub(super) fn with(ground: &Ground<'_>, locks: &[&FirstLock]) -> Option<(Vec<Scr
     Some((preceded(ground.before, locks)?, locks.iter().map(changed).collect()))
 }
 
-/// What a statement before the first one does.
+/// The edit of a statement before the first one.
 fn edit(lock: &FirstLock) -> Edit {
     match lock.kind {
         FirstLockKind::Advisory => Edit::AdvisoryLockBefore(lock.text.clone()),

@@ -2,6 +2,7 @@
 
 mod corpus;
 mod differential;
+mod installed;
 mod orm;
 mod plans;
 mod servers;

@@ -5,13 +5,12 @@ use std::path::Path;
 
 use isobench_database::detect;
 use isobench_observation::observe;
-use isobench_pgserver::{Server, ServerOptions};
-use isobench_pgwire::{ConnectOptions, Connection, Host};
 use isobench_script::{Symbols, builtins, parse};
 use isobench_sql::Catalog;
 use isobench_testkit::golden::expect;
-use isobench_testkit::installed::{postgresql_programs, skip};
 use isobench_workloads::{all, find};
+
+use crate::installed::{installed, load};
 
 const PGBENCH: &str = "
 CREATE TABLE pgbench_branches (bid int PRIMARY KEY, bbalance int, filler char(88));
@@ -44,28 +43,6 @@ fn workloads_are_seen() {
         }
     }
     expect(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/workloads.txt"), &text);
-}
-
-/// The installed PostgreSQL with a session; `None` if there is none, so that the test is skipped.
-pub fn installed(test: &str) -> Option<(Server, Connection)> {
-    let Some(bin) = postgresql_programs().filter(|folder| folder.join("postgres").exists()) else {
-        skip(test, "no installed PostgreSQL (pg_config)");
-        return None;
-    };
-    let options = ServerOptions { bin: Some(bin), ..ServerOptions::default() };
-    let server = Server::start(&options, &mut |_| {}).unwrap();
-    let connection = connected(&server, server.database());
-    Some((server, connection))
-}
-
-/// A connection to a database of a server.
-pub fn connected(server: &Server, database: &str) -> Connection {
-    let host = Host::unix(server.socket_dir(), server.port());
-    Connection::open(&ConnectOptions::new(host, server.user(), database)).unwrap()
-}
-
-pub fn load(connection: &mut Connection) -> Catalog {
-    Catalog::load(&mut |sql| connection.query(sql).map(|result| result.rows)).unwrap()
 }
 
 /// What is seen of scripts that run together.

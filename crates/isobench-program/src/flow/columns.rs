@@ -113,7 +113,7 @@ impl Node {
     /// The number of times that it mentions a column only to keep its version, or to show it to isobench.
     fn keeping(&self, column: &str) -> usize {
         let shown = self.taken.iter().filter_map(|taken| taken.of.get(column));
-        shown.chain(self.kept_up.get(column)).sum()
+        shown.chain(self.passage.kept_up.get(column)).sum()
     }
 
     /// True if it may write a table that another statement reads.
@@ -127,12 +127,13 @@ impl Node {
     fn is_of(&self, columns: &BTreeSet<String>, all: &[Node]) -> bool {
         let only =
             |mut names: Box<dyn Iterator<Item = &String> + '_>| names.all(|name| columns.contains(name));
-        match (&self.sets, &self.uses) {
+        match (&self.passage.sets, &self.passage.uses) {
             (Some(sets), _) => only(Box::new(sets.iter())),
             (None, Some(uses)) if !self.writes => {
                 let others = uses.keys().filter(|name| !self.keys.contains(*name));
                 let changed = |name| {
-                    let sets = |other: &Node| other.sets.as_ref().is_some_and(|sets| sets.contains(name));
+                    let sets =
+                        |other: &Node| other.passage.sets.as_ref().is_some_and(|sets| sets.contains(name));
                     all.iter().any(|other| sets(other) && other.writes_what_reads(self))
                 };
                 uses.keys().any(changed) && only(Box::new(others))
@@ -155,7 +156,7 @@ impl Flows {
             for taken in node.taken.iter().filter(passed_on) {
                 columns.retain(|column| !taken.of.contains_key(column));
             }
-            match &node.uses {
+            match &node.passage.uses {
                 Some(uses) => columns.retain(|column| {
                     !node.keys.contains(column)
                         && uses.get(column).copied().unwrap_or_default() <= node.keeping(column)
@@ -168,10 +169,10 @@ impl Flows {
             return;
         }
         for node in &mut self.nodes {
-            if let Some(uses) = &mut node.uses {
+            if let Some(uses) = &mut node.passage.uses {
                 uses.retain(|column, _| !columns.contains(column));
             }
-            if let Some(sets) = &mut node.sets {
+            if let Some(sets) = &mut node.passage.sets {
                 sets.retain(|column| !columns.contains(column));
             }
         }
@@ -186,8 +187,9 @@ impl Flows {
         let written = values.returned.iter().filter(|(_, by)| by.contains(&node));
         let written = written.map(|((_, column), _)| column.as_str());
         // What a statement reads in its condition as well it needs.
-        let only_shown =
-            |column: &String| own.uses.as_ref().and_then(|uses| uses.get(column)) == own.shown.get(column);
+        let only_shown = |column: &String| {
+            own.passage.uses.as_ref().and_then(|uses| uses.get(column)) == own.shown.get(column)
+        };
         let mine = values.returned.iter().filter(|((from, _), _)| *from == node);
         let mine = mine.filter(|(value, by)| values.used.get(*value) == Some(&by.len()));
         let mine = mine.map(|((_, column), _)| column).filter(|column| only_shown(column));

@@ -13,7 +13,7 @@ use super::columns::{KeyValue, ReadValue, Row, taken};
 use super::{Edge, Flows, Node, Source, StatementPlace, Taint};
 use crate::statement::{Assigned, ColumnName, Counted, Operand, Passage, Rewritten, Statement};
 
-/// What is known of a statement by itself.
+/// A statement by itself.
 struct Examined {
     seen: SeenOf,
     passage: Passage,
@@ -166,7 +166,7 @@ impl Walk<'_> {
             return false;
         }
         let is_number = |source: &Source| {
-            let plain = self.flows.nodes[source.node].plain;
+            let plain = self.flows.nodes[source.node].passage.plain;
             let column = source.column.as_ref().filter(|_| plain);
             let number = |column: &ColumnName| {
                 let relation = &self.catalog.relations[column.table];
@@ -383,21 +383,20 @@ impl Walk<'_> {
                 }
                 _ => {}
             }
-            let passage = examined.passage.clone();
             let node = self.node(examined, (script, command, place), at, sql);
             self.transaction += after;
-            for (slot, _) in &passage.takes {
+            for (slot, _) in &node.passage.takes {
                 self.note_use(*slot);
             }
-            self.note_returned(&node, &passage);
-            self.flow_into(node, &passage);
+            self.note_returned(&node);
+            self.flow_into(node);
             if sql.computes_elsewhere() {
                 self.flow_from_all_reads();
             }
             let last = place + 1 == sql.statements.len();
             match &sql.store {
-                Store::Gset { prefix } if last => self.give(&passage, prefix, true),
-                Store::Aset { prefix } => self.give(&passage, prefix, false),
+                Store::Gset { prefix } if last => self.give(prefix, true),
+                Store::Aset { prefix } => self.give(prefix, false),
                 _ => {}
             }
         }
@@ -411,7 +410,9 @@ impl Walk<'_> {
         at: &StatementPlace,
         sql: &Sql,
     ) -> Node {
-        let Examined { seen, passage, row, rewritten, raises } = examined;
+        let Examined { seen, mut passage, row, rewritten, raises } = examined;
+        // Cascades and triggers change what the statement doesn't name.
+        passage.sets = passage.sets.filter(|_| !seen.writes_anything && seen.unseen.is_empty());
         let alone = sql.statements.len() == 1;
         let mut shown = Counted::new();
         for column in passage.gives.iter().flatten().filter_map(|given| given.column.as_ref()) {
@@ -427,22 +428,15 @@ impl Walk<'_> {
             reads: self.reads(&seen),
             written: self.written(&seen),
             adds_to: passage.adds_to.and_then(|table| self.rows_of(table)),
-            conditional: passage.conditional,
-            // Cascades and triggers change what the statement doesn't name.
-            sets: passage.sets.clone().filter(|_| !seen.writes_anything && seen.unseen.is_empty()),
             keys: keys(&seen, self.catalog),
             taken: if alone { taken(sql, &passage, self.symbols) } else { Vec::new() },
             shown,
             stored: alone && sql.store != Store::None,
-            plain: passage.plain,
             sure: self.control.is_empty(),
             rewritten,
             raises,
             row,
-            gives: passage.gives,
-            verb: passage.verb,
-            uses: passage.uses,
-            kept_up: passage.kept_up,
+            passage,
         }
     }
 
@@ -518,7 +512,8 @@ impl Walk<'_> {
     }
 
     /// Notes the values that a statement writes back where its transaction read them.
-    fn note_returned(&mut self, node: &Node, passage: &Passage) {
+    fn note_returned(&mut self, node: &Node) {
+        let passage = &node.passage;
         let to = self.flows.nodes.len();
         for (column, slot) in &passage.assigns {
             if self.is_set_by_triggers(passage, column) {
@@ -537,7 +532,8 @@ impl Walk<'_> {
     }
 
     /// Adds a statement, and the flows into it if it writes.
-    fn flow_into(&mut self, node: Node, passage: &Passage) {
+    fn flow_into(&mut self, node: Node) {
+        let passage = &node.passage;
         let to = self.flows.nodes.len();
         if node.writes {
             // Of which statement's row a column is as it was.
@@ -619,8 +615,9 @@ impl Walk<'_> {
     }
 
     /// The result of the last statement goes into variables.
-    fn give(&mut self, passage: &Passage, prefix: &str, always: bool) {
+    fn give(&mut self, prefix: &str, always: bool) {
         let Some(node) = self.flows.nodes.len().checked_sub(1) else { return };
+        let passage = &self.flows.nodes[node].passage;
         let taken: Vec<Slot> = passage.takes.iter().map(|(slot, _)| *slot).collect();
         let through = self.sources(&taken);
         let given: Vec<(Slot, Option<ColumnName>)> = match &passage.gives {

@@ -70,7 +70,7 @@ impl Statement<'_> {
                 let _ = write!(key, "{}", i64::from_le_bytes(bytes.as_slice().try_into().ok()?));
             }
             // Variables may be substituted in the texts of its constants.
-            Value::Computed { text, parameters } if self.literals().is_empty() => {
+            Value::Computed { text, parameters } if self.literals.is_empty() => {
                 let before = variables.len();
                 for number in parameters {
                     variables.push(self.variable(*number)?);

@@ -95,7 +95,7 @@ impl Statement<'_> {
 
     /// The statement with a lock at the end of its only query with LIMIT, so that two transactions that
     /// each take the first of a queue take different ones (PostgreSQL manual, SELECT, "The Locking
-    /// Clause"). It isn't known whether the server takes it.
+    /// Clause"). The server may refuse it.
     pub(super) fn first_unlocked(&self) -> Option<LockWithin> {
         let (tokens, depths, start) = (&self.text.tokens, self.depths(), self.range.start);
         let mut limits =

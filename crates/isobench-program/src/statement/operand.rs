@@ -1,6 +1,5 @@
 //! Values of columns in a script's variables.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use isobench_script::{Slot, TextPart};
@@ -30,18 +29,13 @@ const BPCHAR: u32 = 1042;
 const VARCHAR: u32 = 1043;
 
 impl Statement<'_> {
-    /// The texts of the literals in which variables are substituted, with their parts; no parts if that isn't plain.
-    pub(super) fn literals(&self) -> BTreeMap<String, Option<Vec<TextPart>>> {
-        self.text.literals_with_variables(&self.range)
-    }
-
     /// A value that a column is compared with or set to, in the script's variables.
     pub(super) fn operand(&self, id: RelationId, column: i32, value: &Value) -> Option<Operand> {
         let slot = |number: &usize| self.variable(*number);
         let slots = |parameters: &[usize]| -> Option<Vec<Slot>> { parameters.iter().map(slot).collect() };
         match value {
             Value::Parameter(number) => slot(number).map(Operand::Variable),
-            Value::Computed { text, parameters } if self.literals().is_empty() => {
+            Value::Computed { text, parameters } if self.literals.is_empty() => {
                 Some(Operand::Computed(text.clone(), slots(parameters)?))
             }
             // Variables may be substituted in its constants.
@@ -77,8 +71,8 @@ impl Statement<'_> {
             (_, TEXT | VARCHAR | BPCHAR) => {
                 let text = std::str::from_utf8(bytes.get(4..)?).ok()?;
                 let text = if of_type == BPCHAR { text.trim_end_matches(' ') } else { text };
-                let has_variables = !self.literals().is_empty() && text.contains('$');
-                match self.literals().get(text) {
+                let has_variables = !self.literals.is_empty() && text.contains('$');
+                match self.literals.get(text) {
                     Some(parts) => in_quotes(parts.as_deref()?),
                     None if has_variables || kind != ColumnType::Text => None,
                     None => Some(Operand::Constant(text.to_owned())),

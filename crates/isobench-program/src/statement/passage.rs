@@ -1,4 +1,4 @@
-//! What a statement takes from variables and gives to them, by the server's tree of it: where its variables stand, the
+//! The values that a statement takes from variables and gives to them, by the server's tree of it: where its variables stand, the
 //! columns of its result, and the columns that its condition tests.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +19,7 @@ pub(crate) type Counted = BTreeMap<String, usize>;
 /// words count.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Passage {
-    /// What it does, in capitals; its leading word, if that isn't WITH.
+    /// Its verb in capitals: the leading word, if that isn't WITH.
     pub verb: String,
     /// Its words leave room for writing.
     pub writes: bool,

@@ -55,7 +55,7 @@ impl Walk<'_> {
                 vec![way.with([search, update].map(|one| Operation { statement: later, ..one }))]
             }
             Deed::Insert => {
-                // A query may find no row for it, so that nobody waits for the key.
+                // A query may find no row for it, so that no transaction waits for the key.
                 let inserts = way.clone().with([here.single(Kind::Insert)]);
                 let certain = access.listed || !here.one_row();
                 if certain { vec![inserts] } else { vec![inserts, way.nothing(at)] }
@@ -177,7 +177,7 @@ impl<'w> OnWay<'w> {
         self.known().into_iter().filter(|(column, _)| !self.key_names.contains(&column.as_str())).collect()
     }
 
-    /// What it does with its row, by the key.
+    /// Its operation on one row, by the key.
     fn single(&self, kind: Kind) -> Operation {
         let (reads, writes) = (self.access.reads.clone(), self.access.writes.clone());
         self.operation(kind, &self.key, self.rest(), reads, writes)
@@ -214,7 +214,7 @@ impl<'w> OnWay<'w> {
         if self.one_row() && self.access.certain && !self.access.deferrable {
             return way.with([Operation { newest, ..self.single(lock) }]);
         }
-        // It may not be executed: then it keeps nobody out.
+        // It may not be executed: then it keeps no transaction out.
         let any = self.operation(lock, &[], self.known(), self.access.reads.clone(), Columns::NONE);
         way.checked(Operation { newest, statement: self.statement + 1, ..any }, self.access.deferrable)
     }

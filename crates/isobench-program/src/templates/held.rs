@@ -80,7 +80,7 @@ impl Sets {
         others.into_iter().all(is_other)
     }
 
-    /// The accesses of a statement without reads of rows that it locks as a set, of columns that nobody changes: their
+    /// The accesses of a statement without reads of rows that it locks as a set, of columns that no script changes: their
     /// order, for example.
     pub(super) fn without_order(&self, accesses: Vec<Access>, catalog: &Catalog) -> Vec<Access> {
         let locked: Vec<(RelationId, BTreeMap<String, Operand>)> = accesses
@@ -101,7 +101,7 @@ impl Sets {
     }
 }
 
-/// The tables that LOCK locks so that nobody else writes them or locks them so: in SHARE ROW EXCLUSIVE mode or a
+/// The tables that LOCK locks so that no other session writes them or locks them so: in SHARE ROW EXCLUSIVE mode or a
 /// stronger one (PostgreSQL manual, "Conflicting Lock Modes"). Partitions and tables that inherit are left out.
 pub(super) fn locked_tables(statement: &Statement<'_>) -> Vec<RelationId> {
     let tokens = &statement.text.tokens[statement.range.clone()];

@@ -1,4 +1,4 @@
-//! What statements mean for each other: names that change, code behind them, values that nobody else has.
+//! What statements mean for each other: names that change, code behind them, values that no other transaction has.
 
 use std::collections::BTreeSet;
 

@@ -130,7 +130,7 @@ pub(super) struct Read {
     pub(super) at: StatementId,
     pub(super) text: String,
     pub(super) accesses: Result<Vec<Access>, String>,
-    /// What is known of them all the same if they aren't, because of a trigger.
+    /// Its accesses without what triggers may do, where a trigger makes them unknown.
     pub(super) but_for_triggers: Vec<Access>,
     /// The advisory locks that it takes.
     pub(super) locks: Vec<AdvisoryLock>,
@@ -161,7 +161,7 @@ pub(super) struct Read {
     pub(super) numbers: Option<BTreeMap<String, bool>>,
     /// The variables in it that stand outside of quotes.
     pub(super) unquoted: BTreeSet<Slot>,
-    /// What it does with data that no level guards.
+    /// Its work on data that no level guards.
     pub(super) unguarded: Unguarded,
     /// What it may do by code that isn't analysed, if it isn't.
     pub(super) hides: Option<Hides>,

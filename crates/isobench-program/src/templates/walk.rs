@@ -33,7 +33,7 @@ pub(super) struct Walk<'a> {
     pub(super) skipped: BTreeSet<usize>,
 }
 
-/// What is known of an access, but for itself.
+/// Facts on an access beyond the access itself.
 #[derive(Clone, Copy, Default)]
 pub(super) struct How {
     /// It certainly finds a row.

@@ -1,10 +1,8 @@
 //! Mistakes that no level prevents: found where the text shows them, and nowhere else.
 
-use isobench_database::Asked;
 use isobench_program::{Beyond, Order, templates};
-use isobench_script::{Script, Symbols, parse};
 
-use crate::support::{installed, load};
+use crate::support::{installed, load, parsed, reading};
 
 const TABLES: &str = "\
     CREATE TABLE outbox (id bigserial PRIMARY KEY, at timestamptz NOT NULL DEFAULT now(), tx bigint, body text);\
@@ -146,12 +144,8 @@ fn mistakes_that_no_level_prevents_are_found_where_the_text_shows_them() {
     connection.execute(TABLES).expect("the tables");
     let tables = load(&mut connection);
     for (texts, expected) in CASES {
-        let mut symbols = Symbols::new();
-        let parsed = |(number, text): (usize, &&str)| parse(&format!("{number}.sql"), text, &mut symbols);
-        let scripts: Vec<Script> =
-            texts.iter().enumerate().map(parsed).map(|one| one.expect("a script")).collect();
-        let mut catalog = tables.clone();
-        catalog.read_statements(&scripts, &mut Asked(&mut connection)).expect("what the server reads");
+        let (scripts, symbols) = parsed(texts);
+        let catalog = reading(&tables, &mut connection, &scripts);
         let found = templates(&scripts, &symbols, &catalog, &std::collections::BTreeSet::new()).beyond;
         let found: Vec<String> = found.iter().map(said).collect();
         assert_eq!(found, *expected, "{texts:#?}");

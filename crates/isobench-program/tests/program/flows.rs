@@ -8,9 +8,9 @@ use isobench_isolation::observed::{Dependence, StatementUse};
 use isobench_observation::{Dark, SeenStatement, observe};
 use isobench_program::{Flows, proved_levels, templates};
 use isobench_robustness::{Columns, Kind};
-use isobench_script::{Script, Symbols, parse};
+use isobench_script::{Symbols, parse};
 
-use crate::support::Corpus;
+use crate::support::{Corpus, parsed};
 
 struct Traced {
     flows: Flows,
@@ -19,12 +19,7 @@ struct Traced {
 }
 
 fn traced(corpus: &Corpus, texts: &[&str]) -> Traced {
-    let mut symbols = Symbols::new();
-    let mut scripts: Vec<Script> = texts
-        .iter()
-        .enumerate()
-        .map(|(number, text)| parse(&format!("{number}.sql"), text, &mut symbols).expect("a script"))
-        .collect();
+    let (mut scripts, symbols) = parsed(texts);
     let catalog = corpus.catalog(&scripts);
     let flows = Flows::of(&scripts, &symbols, &catalog);
     let statements = observe(&mut scripts, &catalog).statements;
@@ -429,9 +424,7 @@ fn columns_for_isobench_alone_count_for_nothing() {
 
 /// The columns that a program reads of table t.
 fn reads(corpus: &Corpus, texts: &[&str]) -> String {
-    let mut symbols = Symbols::new();
-    let mut script = |(number, text): (usize, &&str)| parse(&format!("{number}.sql"), text, &mut symbols);
-    let scripts: Vec<Script> = texts.iter().enumerate().map(|one| script(one).expect("a script")).collect();
+    let (scripts, symbols) = parsed(texts);
     let templates = templates(&scripts, &symbols, &corpus.catalog(&scripts), &BTreeSet::new());
     let operations = &templates.programs[0].branches[0].operations;
     let read = operations.iter().find(|operation| operation.kind == Kind::Read && operation.table == "t");

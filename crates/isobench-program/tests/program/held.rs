@@ -2,12 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use isobench_database::Asked;
 use isobench_program::templates;
 use isobench_robustness::{Struck, allocate};
-use isobench_script::{Script, Symbols, parse};
 
-use crate::support::{installed, load};
+use crate::support::{installed, load, parsed, reading};
 
 const TABLES: &str = "\
     CREATE TABLE item (id int PRIMARY KEY, owner int NOT NULL, state text NOT NULL, n int NOT NULL, at int NOT NULL);\
@@ -31,12 +29,8 @@ fn levels_of_what_is_locked_as_a_whole() {
     connection.execute(TABLES).expect("the tables");
     let tables = load(&mut connection);
     let mut levels = |texts: &[&str]| -> String {
-        let mut symbols = Symbols::new();
-        let parsed = |(number, text): (usize, &&str)| parse(&format!("{number}.sql"), text, &mut symbols);
-        let scripts: Vec<Script> =
-            texts.iter().enumerate().map(parsed).map(|one| one.expect("a script")).collect();
-        let mut catalog = tables.clone();
-        catalog.read_statements(&scripts, &mut Asked(&mut connection)).expect("what the server reads");
+        let (scripts, symbols) = parsed(texts);
+        let catalog = reading(&tables, &mut connection, &scripts);
         let found = templates(&scripts, &symbols, &catalog, &BTreeSet::new());
         let allocated = allocate(&found.programs, &Struck::new());
         let levels = allocated.levels.iter().map(|level| level.short());

@@ -3,15 +3,19 @@
 #[path = "../../../isobench-observation/tests/observation/support/statements.rs"]
 mod statements;
 
+#[path = "../../../isobench-observation/tests/observation/installed.rs"]
+mod own;
+
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use isobench_database::Asked;
-use isobench_pgserver::{Server, ServerOptions};
-use isobench_pgwire::{ConnectOptions, Connection, Host};
-use isobench_script::Script;
+use isobench_pgserver::Server;
+use isobench_pgwire::Connection;
+use isobench_script::{Script, Symbols, parse};
 use isobench_sql::Catalog;
-use isobench_testkit::installed::{postgresql_programs, skip};
+
+pub use own::{connected, installed, load};
 
 /// The folder of the corpus of statements, with its schema.
 pub fn corpus() -> PathBuf {
@@ -28,26 +32,19 @@ pub fn statements() -> Vec<(String, String)> {
     statements::of(&corpus())
 }
 
-/// A server of its own, and a session.
-pub fn installed(test: &str) -> Option<(Server, Connection)> {
-    let Some(bin) = postgresql_programs().filter(|folder| folder.join("postgres").exists()) else {
-        skip(test, "no installed PostgreSQL (pg_config)");
-        return None;
-    };
-    let options = ServerOptions { bin: Some(bin), ..ServerOptions::default() };
-    let server = Server::start(&options, &mut |_| {}).unwrap();
-    let connection = connected(&server, server.database());
-    Some((server, connection))
+/// Scripts of these texts, by number: `0.sql`, `1.sql`, …
+pub fn parsed(texts: &[&str]) -> (Vec<Script>, Symbols) {
+    let mut symbols = Symbols::new();
+    let script = |(number, text): (usize, &&str)| parse(&format!("{number}.sql"), text, &mut symbols);
+    let scripts = texts.iter().enumerate().map(script).map(|one| one.expect("a script")).collect();
+    (scripts, symbols)
 }
 
-/// A connection to a database of a server.
-pub fn connected(server: &Server, database: &str) -> Connection {
-    let host = Host::unix(server.socket_dir(), server.port());
-    Connection::open(&ConnectOptions::new(host, server.user(), database)).unwrap()
-}
-
-pub fn load(connection: &mut Connection) -> Catalog {
-    Catalog::load(&mut |sql| connection.query(sql).map(|result| result.rows)).unwrap()
+/// The catalog after the server has read scripts.
+pub fn reading(catalog: &Catalog, connection: &mut Connection, scripts: &[Script]) -> Catalog {
+    let mut catalog = catalog.clone();
+    catalog.read_statements(scripts, &mut Asked(connection)).unwrap();
+    catalog
 }
 
 /// A server with the tables of the corpus, which tests share that run at the same time.
@@ -74,9 +71,7 @@ impl Corpus {
 
     /// Its catalog, after the server has read these scripts.
     pub fn catalog(&self, scripts: &[Script]) -> Catalog {
-        let mut catalog = self.catalog.clone();
         let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
-        catalog.read_statements(scripts, &mut Asked(&mut connection)).unwrap();
-        catalog
+        reading(&self.catalog, &mut connection, scripts)
     }
 }

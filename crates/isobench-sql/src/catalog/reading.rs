@@ -84,7 +84,11 @@ impl Catalog {
 
     /// The relation of the catalog that a statement names.
     pub fn relation_of(&self, bound: &BoundRelation) -> Option<RelationId> {
-        self.relations.iter().position(|known| known.oid == bound.oid)
+        self.with_oid(bound.oid)
+    }
+
+    fn with_oid(&self, oid: u32) -> Option<RelationId> {
+        self.relations.iter().position(|known| known.oid == oid)
     }
 
     /// What decides about rows of a relation besides the statement: policies, functions, what other
@@ -118,10 +122,9 @@ impl Catalog {
         })
     }
 
-    /// The name of a column of a relation by its OID; `None` for the whole row, and for what isn't known.
+    /// The name of a column of a relation by its OID; `None` for the whole row and for unknown numbers.
     pub fn column_of(&self, oid: u32, number: i32) -> Option<String> {
-        let id = self.relations.iter().position(|known| known.oid == oid)?;
-        self.column_name(id, number)
+        self.column_name(self.with_oid(oid)?, number)
     }
 
     /// The name of a column; `None` for the whole row, and for what isn't known.
