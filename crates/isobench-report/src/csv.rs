@@ -22,7 +22,7 @@ pub fn to_csv(document: &Document) -> String {
 }
 
 /// The value of a column as text.
-fn field(column: Column, place: &Place<'_>) -> String {
+pub fn field(column: Column, place: &Place<'_>) -> String {
     match column.values {
         Values::Text(value) | Values::Instant(value) => optional(value(place)),
         Values::Word(value) => value(place.cell).into_owned(),

@@ -11,6 +11,7 @@
 //! | `page` | the parts of pages that others make |
 //! | `markdown` | the answer and the table for a comment on a pull request |
 //! | `csv` | one line per round |
+//! | `tables` | rounds, time series and recorded transactions, for other programs |
 //! | `pair`, `trend`, `metric_trend` | several results, in every layout |
 //! | `overview` | many results, a row for each |
 //! | `servers` | results of many servers, as a page |
@@ -32,6 +33,7 @@ mod markdown;
 mod metric_trend;
 mod overview;
 mod pair;
+mod tables;
 mod text;
 mod trackers;
 mod trend;
@@ -41,6 +43,7 @@ pub use html::{servers, to_html};
 pub use markdown::to_markdown;
 pub use metric_trend::METRIC_TREND_TITLES;
 pub use overview::overview;
+pub use tables::{ExportError, TransactionsTable, write_rounds, write_series};
 pub use text::layout::wrap;
 pub use text::{Extent, Terminal, Text, folder_of, phrase, render, statements, witness};
 pub use trackers::{to_bencher, to_github_action_benchmark};

@@ -1,5 +1,4 @@
-//! The columns of a result's tables: a line for each round (CSV, Parquet), and one for each bin of
-//! its time series (Parquet).
+//! The columns of a result's tables: a line for each round, and one for each bin of its time series.
 //!
 //! A name has the same meaning in each, and is that of the document's field, joined by `_`. Not
 //! here: the formats, and the tables of a report, which have a line for each cell (`view`).
@@ -278,7 +277,7 @@ pub fn csv_columns() -> impl Iterator<Item = Column> {
     SERVER.iter().copied().chain(factors()).chain(of_rounds())
 }
 
-/// What a line of any table in Parquet begins with: the cell and the round that it belongs to.
+/// The first columns of each exported table: the cell and the round that it belongs to.
 pub fn place_columns() -> impl Iterator<Item = Column> {
     KEYS.iter().copied().chain(factors())
 }

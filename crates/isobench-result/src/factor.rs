@@ -26,7 +26,7 @@ pub use names::{BACKGROUND, ENDPOINT, FAULT, SERVER_BIN, SERVER_VERSION, SETTING
 pub struct Kind {
     /// Its identity, which other parts of the program know it by.
     pub id: FactorId,
-    /// Its name: the cell's member, the column in CSV and Parquet, the title above a column. Of what is
+    /// Its name: the cell's member, the column in CSV, the title above a column. Of what is
     /// in `varied` the key there, or what the key begins with.
     pub name: &'static str,
     /// The option that gives its values.

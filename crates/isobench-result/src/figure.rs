@@ -1,7 +1,7 @@
 //! The figures of a cell: one row for each, of which every table, requirement, trend and page of the
 //! manual is a view.
 //!
-//! A figure has one name, that of JSON, CSV and Parquet. Here is
+//! A figure has one name, that of JSON and CSV. Here is
 //! what a figure is. Not here: which there are (`table`, a row for each), how one is asked for
 //! (`wanted`), the arithmetic of summaries (`summarise`).
 

@@ -4,12 +4,11 @@
 //! Not here: the writing (`output.rs`).
 
 use std::fs::{self, File};
-use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use isobench_comparison::{Failure, Outcome};
 use isobench_isolation::history::binary::MAGIC;
-use isobench_parquet::FORMAT as PARQUET_FORMAT;
 use isobench_report::gate::{JUNIT_START, SARIF_SCHEMA};
 use isobench_report::{METRIC_TREND_TITLES, csv_titles};
 use isobench_result::{FORMAT, METRIC_TREND_FORMAT, PAIR_FORMAT, TREND_FORMAT};
@@ -46,8 +45,8 @@ pub enum Kind {
     Accepted,
     /// A recorded history, binary.
     History,
-    /// A table, Parquet.
-    Parquet,
+    /// A table for other programs, CSV.
+    Table,
     /// Tests, as `JUnit` writes them.
     JUnit,
     /// Findings, SARIF.
@@ -60,7 +59,7 @@ pub const PREVIEW_FORMAT: &str = "isobench/observe";
 /// The value of the member `format` of a file of tags.
 pub const TAGS_FORMAT: &str = "isobench/tags";
 
-/// Maximum number of bytes read from an existing file: its start, or of Parquet its end.
+/// Maximum number of bytes read from the start of an existing file.
 pub const HEAD: u64 = 4096;
 
 /// Checks that a file can be written, and that it doesn't exist yet, is empty, or was written by
@@ -150,13 +149,8 @@ fn try_in(folder: &Path) -> io::Result<()> {
 
 /// Returns whether an existing file is empty or of this kind.
 fn is_ours(path: &Path, kind: Kind) -> io::Result<bool> {
-    let mut file = File::open(path)?;
-    if kind == Kind::Parquet {
-        let end = file.seek(SeekFrom::End(0))?;
-        file.seek(SeekFrom::Start(end.saturating_sub(HEAD)))?;
-    }
     let mut part = Vec::new();
-    file.take(HEAD).read_to_end(&mut part)?;
+    File::open(path)?.take(HEAD).read_to_end(&mut part)?;
     Ok(part.is_empty() || kind.recognises(&part))
 }
 
@@ -165,9 +159,7 @@ impl Kind {
         match self {
             Kind::Result => "result",
             Kind::Page => "report",
-            Kind::Lines | Kind::PairLines | Kind::TrendLines | Kind::MetricTrendLines | Kind::Parquet => {
-                "table"
-            }
+            Kind::Lines | Kind::PairLines | Kind::TrendLines | Kind::MetricTrendLines | Kind::Table => "table",
             Kind::Tags => "file of tags",
             Kind::Comparison => "comparison",
             Kind::Preview => "preview",
@@ -180,7 +172,7 @@ impl Kind {
         }
     }
 
-    /// Returns whether a file with this start (of Parquet, this end) is of this kind.
+    /// Returns whether a file with this start is of this kind.
     pub fn recognises(self, head: &[u8]) -> bool {
         let text = String::from_utf8_lossy(head);
         match self {
@@ -201,7 +193,7 @@ impl Kind {
             Kind::PairLines => first_line(&text).contains(",a_tps,"),
             Kind::TrendLines => text.starts_with("result,name,started_at,"),
             Kind::History => head.starts_with(&MAGIC),
-            Kind::Parquet => head.ends_with(b"PAR1") && text.contains(PARQUET_FORMAT),
+            Kind::Table => text.starts_with("started_at,cell,"),
         }
     }
 }
@@ -219,7 +211,9 @@ fn first_line(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use isobench_report::gate::{junit, sarif};
-    use isobench_report::{Layouts as _, to_csv, to_html};
+    use isobench_report::{
+        ExportError, Layouts as _, TransactionsTable, to_csv, to_html, write_rounds, write_series,
+    };
     use isobench_result::{
         Axis, Client, Document, Plan, Server, compare_results, compare_series, metric_trend,
     };
@@ -245,6 +239,7 @@ mod tests {
             (Kind::Tags, format!("{{\n  \"format\": \"{TAGS_FORMAT}\",\n}}")),
             (Kind::JUnit, junit("race", &[]).expect("XML")),
             (Kind::Sarif, sarif(&[], &|_| None)),
+            (Kind::Table, table(|output| write_rounds(&document, output))),
             (Kind::Preview, format!("{{\n  \"format\": \"{PREVIEW_FORMAT}\",\n}}")),
         ];
         for comparison in [trend.to_json(), metric.to_json()] {
@@ -264,21 +259,18 @@ mod tests {
         }
     }
 
+    fn table(write: impl Fn(&mut Vec<u8>) -> Result<u64, ExportError>) -> String {
+        let mut bytes = Vec::new();
+        write(&mut bytes).expect("a table");
+        String::from_utf8(bytes).expect("text")
+    }
+
     #[test]
-    fn tables_are_recognised_by_their_end() {
+    fn each_exported_table_is_recognised() {
         let document = Document::new(Server::default(), Client::default(), Plan::default());
-        let mut table = Vec::new();
-        isobench_parquet::write_rounds(&document, &mut table).expect("a table");
-        let scene = tempfile::tempdir().expect("a folder");
-        let path = scene.path().join("rounds.parquet");
-        fs::write(&path, &table).expect("a file");
-        check_file("--parquet", &path, Kind::Parquet).expect("of ours");
-        // Somebody else's, and one that is cut short.
-        let mine = String::from_utf8_lossy(&table).replace("isobench", "homemade");
-        for other in [mine.as_bytes(), &table[..table.len() - 1], b"PAR1 isobench/parquet/rounds"] {
-            fs::write(&path, other).expect("a file");
-            let error = check_file("--parquet", &path, Kind::Parquet).expect_err("it would be lost");
-            assert!(error.to_string().contains("isn't a table of isobench"), "{error}");
+        let transactions = table(|output| TransactionsTable::new(output)?.finish());
+        for text in [transactions, table(|output| write_series(&document, output))] {
+            assert!(Kind::Table.recognises(text.as_bytes()), "{text}");
         }
     }
 

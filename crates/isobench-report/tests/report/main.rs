@@ -12,4 +12,5 @@ mod metric_trend;
 mod pair;
 mod rules;
 mod size;
+mod tables;
 mod trend;

@@ -39,7 +39,7 @@ pub fn report(options: &ReportOptions) -> Outcome {
     match results.as_slice() {
         [one] => {
             let kinds = (Kind::Result, Kind::Lines);
-            let tables = options.parquet.as_deref();
+            let tables = options.tables.as_deref();
             let tables = tables.map(|folder| Tables::new(folder, &options.transactions, &one.document));
             let tables = tables.transpose()?;
             let rendering = (&options.rendering, extent(options.legend, options.details));
@@ -89,7 +89,7 @@ pub fn side_by_side(
 /// Refuses options that contradict one another.
 fn refuse(options: &ReportOptions, paths: &[PathBuf]) -> Outcome {
     let format = options.rendering.format;
-    let writes = one_stream_of(&options.rendering)? || options.parquet.is_some();
+    let writes = one_stream_of(&options.rendering)? || options.tables.is_some();
     let from_stdin = paths.iter().filter(|path| is_stream(path)).count();
     let problem = match options {
         ReportOptions { legend: true, .. } if paths.len() != 1 || format != Some(ReportFormat::Text) => {
@@ -104,8 +104,8 @@ fn refuse(options: &ReportOptions, paths: &[PathBuf]) -> Outcome {
         ReportOptions { fail_on_regression: Some(_), .. } if paths.len() != 2 => {
             "--fail-on-regression needs two results: isobench report OLD.json NEW.json"
         }
-        ReportOptions { parquet: Some(_), .. } if paths.len() != 1 => {
-            "--parquet is of one result; run isobench report once for each, with a folder of its own"
+        ReportOptions { tables: Some(_), .. } if paths.len() != 1 => {
+            "--tables is of one result; run isobench report once for each, with a folder of its own"
         }
         ReportOptions { require, .. } if paths.len() != 1 && !require.is_empty() => {
             "--require is about one result; run isobench report once for each"
@@ -166,7 +166,7 @@ impl Saved {
 
     /// What is written where neither a file nor a format is named.
     fn otherwise(&self, options: &ReportOptions) -> Outcome<Otherwise> {
-        if options.parquet.is_some() {
+        if options.tables.is_some() {
             return Ok(Otherwise::Nothing);
         }
         if options.details {

@@ -80,7 +80,7 @@ const EXAMPLES: [(&str, [Example; 3]); 27] = [
             ("before and after a change", "report before.json after.json --fail-on-regression 5%"),
             (
                 "tables for DuckDB, with every recorded transaction",
-                "report --parquet tables --transactions recordings",
+                "report --tables tables --transactions recordings",
             ),
         ],
     ),

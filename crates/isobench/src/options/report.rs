@@ -18,13 +18,13 @@ pub struct ReportOptions {
     /// What is written, and where.
     #[command(flatten)]
     pub rendering: RenderingOptions,
-    /// Write tables for databases into this folder as Parquet: rounds.parquet, series.parquet and,
-    /// with --transactions, transactions.parquet
+    /// Write tables for other programs into this folder: rounds.csv, series.csv and, with
+    /// --transactions, transactions.csv
     #[arg(long, value_name = "FOLDER")]
-    pub parquet: Option<PathBuf>,
-    /// With --parquet: also a row for every recorded transaction, from this recording, or those in
+    pub tables: Option<PathBuf>,
+    /// With --tables: also a row for every recorded transaction, from this recording, or those in
     /// this folder, of compare's --history (repeatable)
-    #[arg(long, value_name = "FILE|FOLDER", requires = "parquet")]
+    #[arg(long, value_name = "FILE|FOLDER", requires = "tables")]
     pub transactions: Vec<PathBuf>,
     /// Print all details of one result as text, not only what fits on a screen
     #[arg(long)]

@@ -1,13 +1,13 @@
-//! The Parquet files of `isobench report --parquet FOLDER`, and the recordings that they are made of.
+//! The files of `isobench report --tables FOLDER`, and the recordings that they are made of.
 //!
-//! Not here: what is in them (`isobench_parquet`).
+//! Not here: what is in them (`isobench_report`).
 
 use std::fs::{self, File};
-use std::io::BufReader;
+use std::io::{BufReader, BufWriter};
 use std::path::{Path, PathBuf};
 
 use isobench_comparison::{Failure, Outcome};
-use isobench_parquet::{ExportError, TransactionsFile, write_rounds, write_series};
+use isobench_report::{ExportError, TransactionsTable, write_rounds, write_series};
 use isobench_result::{Document, Place, RecordedHistory, rounds};
 use isobench_trust::open_to_show;
 use tempfile::NamedTempFile;
@@ -15,9 +15,9 @@ use tempfile::NamedTempFile;
 use crate::destination::{Kind, check_file, check_folder};
 use crate::output;
 
-const ROUNDS: &str = "rounds.parquet";
-const SERIES: &str = "series.parquet";
-const TRANSACTIONS: &str = "transactions.parquet";
+const ROUNDS: &str = "rounds.csv";
+const SERIES: &str = "series.csv";
+const TRANSACTIONS: &str = "transactions.csv";
 
 /// The tables to write, of one result.
 pub struct Tables<'a> {
@@ -41,17 +41,17 @@ impl<'a> Tables<'a> {
     /// this result.
     pub fn new(folder: &'a Path, given: &[PathBuf], document: &'a Document) -> Outcome<Tables<'a>> {
         check_folder(folder).map_err(|error| {
-            Failure::setup(format!("--parquet: could not write into \"{}\": {error}", folder.display()))
+            Failure::setup(format!("--tables: could not write into \"{}\": {error}", folder.display()))
         })?;
         if folder.exists() {
             for name in [ROUNDS, SERIES, TRANSACTIONS] {
-                check_file("--parquet", &folder.join(name), Kind::Parquet)?;
+                check_file("--tables", &folder.join(name), Kind::Table)?;
             }
         }
         let old = folder.join(TRANSACTIONS);
         if given.is_empty() && old.exists() {
             return Err(Failure::setup(format!(
-                "--parquet: \"{}\" is of another export, and would be taken for one of this; remove it, name another \
+                "--tables: \"{}\" is of another export, and would be taken for one of this; remove it, name another \
                  folder, or give --transactions",
                 old.display()
             )));
@@ -71,10 +71,10 @@ impl<'a> Tables<'a> {
             whole.push(self.write_one(TRANSACTIONS, |output| transactions(recordings, output))?);
         }
         whole.push(self.write_one(SERIES, |output| {
-            write_series(self.document, output).map_err(|error| self.unwritable(SERIES, &error))
+            write_series(self.document, BufWriter::new(output)).map_err(|error| self.unwritable(SERIES, &error))
         })?);
         whole.push(self.write_one(ROUNDS, |output| {
-            write_rounds(self.document, output).map_err(|error| self.unwritable(ROUNDS, &error))
+            write_rounds(self.document, BufWriter::new(output)).map_err(|error| self.unwritable(ROUNDS, &error))
         })?);
         let mut told = Vec::new();
         for (name, file, rows) in whole {
@@ -105,7 +105,7 @@ impl<'a> Tables<'a> {
 /// Writes the transactions of all recordings.
 fn transactions(recordings: &[Recorded<'_>], output: &File) -> Outcome<u64> {
     let unwritable = |error: ExportError| Failure::Output(format!("could not write {TRANSACTIONS}: {error}"));
-    let mut table = TransactionsFile::new(output).map_err(unwritable)?;
+    let mut table = TransactionsTable::new(BufWriter::new(output)).map_err(unwritable)?;
     for Recorded { place, path } in recordings {
         let shown = path.display();
         let file = open_to_show(path);

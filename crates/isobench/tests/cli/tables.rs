@@ -1,7 +1,7 @@
-//! `isobench report --parquet`, read by the programs that it is for: every recipe of the guide is run
+//! `isobench report --tables`, read by the programs that it is for: every recipe of the guide is run
 //! on the files of a real comparison, and the figures are the document's.
 //!
-//! Not here: what is in the files, byte by byte (`crates/isobench-parquet/tests`).
+//! Not here: what is in each line (`crates/isobench-report/tests`).
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -56,9 +56,9 @@ fn measured(test: &str) -> Option<Scene> {
         assert!(finished.code() == Some(0), "{finished:#?}");
     }
     for command in [
-        "report old --parquet tables --transactions recordings",
-        "report old --parquet old/tables",
-        "report new --parquet new/tables",
+        "report old --tables tables --transactions recordings",
+        "report old --tables old/tables",
+        "report new --tables new/tables",
         "init --workload registers",
         "run --workload registers --isolation rc -c 2 -t 50 --log --json log.json",
     ] {
@@ -89,7 +89,7 @@ fn cell<'d>(document: &'d Value, row: &Value) -> &'d Value {
 
 #[test]
 fn the_recipes_of_the_guide_give_the_reports_figures() {
-    const TEST: &str = "parquet::the_recipes_of_the_guide_give_the_reports_figures";
+    const TEST: &str = "tables::the_recipes_of_the_guide_give_the_reports_figures";
     let program = match python_with("duckdb") {
         Ok(program) => program,
         Err(why) => return skip(TEST, &why),
@@ -98,7 +98,7 @@ fn the_recipes_of_the_guide_give_the_reports_figures() {
     let mut sql = blocks("sql");
     assert_eq!(sql.len(), 10, "recipes");
     sql.push(
-        "SELECT cell, round, outcome, count(*) AS found_attempts FROM 'tables/transactions.parquet' \
+        "SELECT cell, round, outcome, count(*) AS found_attempts FROM 'tables/transactions.csv' \
          WHERE NOT warmup GROUP BY ALL"
             .to_owned(),
     );
@@ -176,10 +176,10 @@ fn attempts_are_the_documents(rows: &[Value], document: &Value) {
 
 #[test]
 fn polars_and_pandas_read_the_tables() {
-    const TEST: &str = "parquet::polars_and_pandas_read_the_tables";
+    const TEST: &str = "tables::polars_and_pandas_read_the_tables";
     let scripts = blocks("python");
     assert_eq!(scripts.len(), 2);
-    let missing = ["polars", "pandas", "pyarrow"].into_iter().find_map(|module| python_with(module).err());
+    let missing = ["polars", "pandas"].into_iter().find_map(|module| python_with(module).err());
     if let Some(why) = missing {
         return skip(TEST, &why);
     }
@@ -188,7 +188,7 @@ fn polars_and_pandas_read_the_tables() {
     let measured = "compare --levels rc,ser --clients 2 --transactions 30 --rounds 1 --warmup 0 --results old \
                     --history recordings";
     scene.run(&words(measured)).expect(0);
-    scene.run(&words("report old --parquet tables --transactions recordings")).expect(0);
+    scene.run(&words("report old --tables tables --transactions recordings")).expect(0);
     for script in scripts {
         let printed = python(&scene, &program, &["-c", &script]);
         assert!(printed.stdout.contains("serializable"), "{printed:?}");
@@ -204,11 +204,11 @@ fn recorded(scene: &Scene) {
 
 #[test]
 fn nothing_is_overwritten_or_mixed_up() {
-    let Some(scene) = Scene::with_database("parquet::nothing_is_overwritten_or_mixed_up") else { return };
+    let Some(scene) = Scene::with_database("tables::nothing_is_overwritten_or_mixed_up") else { return };
     recorded(&scene);
-    let all = "report a --parquet tables --transactions recordings";
+    let all = "report a --tables tables --transactions recordings";
     let finished = scene.run(&words(all)).expect(0);
-    let finished = finished.says(&["rounds.parquet (2 rows)", "transactions.parquet ("]);
+    let finished = finished.says(&["rounds.csv (2 rows)", "transactions.csv ("]);
     assert_eq!(finished.stdout, "");
     assert!(!scene.file("a.html").exists() && !scene.file("report.html").exists(), "only what is asked for");
     let names = || {
@@ -218,13 +218,13 @@ fn nothing_is_overwritten_or_mixed_up() {
         names.sort();
         names
     };
-    assert_eq!(names(), ["rounds.parquet", "series.parquet", "transactions.parquet"]);
+    assert_eq!(names(), ["rounds.csv", "series.csv", "transactions.csv"]);
     scene.run(&words(all)).expect(0);
     // Transactions of an earlier export would be taken for those of this one.
-    scene.run(&words("report a --parquet tables")).expect(1).says(&["--parquet: ", "another export"]);
+    scene.run(&words("report a --tables tables")).expect(1).says(&["--tables: ", "another export"]);
 
     // A recording that is cut short, or isn't this result's: everything stays as it was.
-    let before = fs::read(scene.file("tables/rounds.parquet")).expect("the table");
+    let before = fs::read(scene.file("tables/rounds.csv")).expect("the table");
     let first = "recordings/repeatable-read-2-clients-round-1.history";
     let second = "recordings/repeatable-read-2-clients-round-2.history";
     let whole = fs::read(scene.file(first)).expect("a recording");
@@ -232,20 +232,20 @@ fn nothing_is_overwritten_or_mixed_up() {
     scene.run(&words(all)).expect(1).says(&["--transactions: ", first, "it ends within"]);
     fs::remove_file(scene.file(first)).expect("removed");
     scene.run(&words(all)).expect(1).says(&["--transactions: there is no \"repeatable-read-2", "round 1"]);
-    let one = format!("report a --parquet tables --transactions {second}");
-    fs::write(scene.file("tables/rounds.parquet"), "mine").expect("a file");
-    scene.run(&words(&one)).expect(1).says(&["--parquet: ", "isn't overwritten"]);
-    fs::write(scene.file("tables/rounds.parquet"), &before).expect("a file");
-    scene.run(&words(&one)).expect(0).says(&["transactions.parquet ("]);
+    let one = format!("report a --tables tables --transactions {second}");
+    fs::write(scene.file("tables/rounds.csv"), "mine").expect("a file");
+    scene.run(&words(&one)).expect(1).says(&["--tables: ", "isn't overwritten"]);
+    fs::write(scene.file("tables/rounds.csv"), &before).expect("a file");
+    scene.run(&words(&one)).expect(0).says(&["transactions.csv ("]);
     assert_eq!(names().len(), 3, "no temporary file is left");
 
     scene.write("other.history", "T1: r x = 1\n");
     for (options, said) in [
-        ("report a --parquet tables --transactions other.history", "isn't named as a recording"),
-        ("report a --transactions recordings", "--parquet <FOLDER>"),
-        ("report a a --parquet tables", "--parquet is of one result"),
-        ("report a --parquet other.history", "--parquet: "),
-        ("report a --parquet -", "standard output is no folder"),
+        ("report a --tables tables --transactions other.history", "isn't named as a recording"),
+        ("report a --transactions recordings", "--tables <FOLDER>"),
+        ("report a a --tables tables", "--tables is of one result"),
+        ("report a --tables other.history", "--tables: "),
+        ("report a --tables -", "standard output is no folder"),
     ] {
         let finished = scene.run(&words(options)).expect(1);
         finished.says(&[said]);
@@ -254,19 +254,19 @@ fn nothing_is_overwritten_or_mixed_up() {
 
 #[test]
 fn a_recording_of_another_run_is_refused() {
-    let Some(scene) = Scene::with_database("parquet::a_recording_of_another_run_is_refused") else { return };
+    let Some(scene) = Scene::with_database("tables::a_recording_of_another_run_is_refused") else { return };
     recorded(&scene);
     // The same cells again, of another length: the files have the same names.
     let again = "compare -w registers --levels rr --clients 2 --transactions 30 --rounds 2 --warmup 0 --results b \
                  --history recordings";
     scene.run(&words(again)).expect(0);
-    let finished = scene.run(&words("report a --parquet tables --transactions recordings")).expect(1);
+    let finished = scene.run(&words("report a --tables tables --transactions recordings")).expect(1);
     finished.says(&["--transactions: ", "it is of another run"]);
     assert_eq!(fs::read_dir(scene.file("tables")).expect("the folder").count(), 0, "nothing is half there");
-    scene.run(&words("report b --parquet tables --transactions recordings")).expect(0);
+    scene.run(&words("report b --tables tables --transactions recordings")).expect(0);
     scene
         .run(&words("compare -w registers --levels rr --clients 1 -t 5 --rounds 1 --warmup 0 --results c"))
         .expect(0);
-    let finished = scene.run(&words("report c --parquet c --transactions recordings")).expect(1);
+    let finished = scene.run(&words("report c --tables c --transactions recordings")).expect(1);
     finished.says(&["the result names no recordings"]);
 }
