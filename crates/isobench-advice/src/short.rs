@@ -1,4 +1,4 @@
-//! Scripts of one folder by their file names alone, where a screen names them often.
+//! Scripts of one folder or workload by their own names alone, where a screen names them often.
 
 use isobench_isolation::Allocation;
 use isobench_report::folder_of;
@@ -9,7 +9,7 @@ use crate::advice::{Advice, Candidate, Transaction};
 use crate::change_set::ChangeSet;
 use crate::reason::Reason;
 
-/// The same advice with the names of files in place of paths, and the folder.
+/// The same advice with short names, and the folder or workload.
 pub(crate) fn shortened(advice: &Advice) -> (Advice, Option<String>) {
     let names = advice.transactions.iter().map(|one| one.script.as_str());
     let Some(folder) = folder_of(names).map(str::to_owned) else { return (advice.clone(), None) };

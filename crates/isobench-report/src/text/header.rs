@@ -42,6 +42,9 @@ const DULL: [&str; 3] = ["max_connections", "wal_sync_method", "data_checksums"]
 /// The most settings that are named.
 const MOST_SETTINGS: usize = 4;
 
+/// The most scripts that are named above the table on one screen.
+const MOST_SCRIPTS: usize = 3;
+
 /// The lines above the table in a terminal: no more than what isn't the default.
 pub fn lines(document: &Document, width: usize) -> Vec<Spans> {
     let incomplete = incomplete(document).map(Line::grave);
@@ -52,9 +55,21 @@ pub fn lines(document: &Document, width: usize) -> Vec<Spans> {
 /// The same in one line, for the report on one screen.
 pub fn brief(document: &Document, width: usize) -> Vec<Spans> {
     let incomplete = incomplete(document).map(Line::grave);
-    let text = join(&[&measured(document, &Plan::defaults()), &server(document)], ", ");
+    let mut text = join(&[&measured(document, &Plan::defaults()), &server(document)], ", ");
+    if let Some((name, scripts)) = many_scripts(document) {
+        text = text.replacen(name, &scripts, 1);
+    }
     let about = Line::plain(text);
     incomplete.into_iter().chain([about]).flat_map(|line| wrap_line(&line, width, 2)).collect()
+}
+
+/// A mix of more scripts than a line should name: its name, and their number.
+fn many_scripts(document: &Document) -> Option<(&str, String)> {
+    let scripts = document.plan.file.as_ref().map_or(0, Vec::len);
+    let name = document.cells.first().map(|cell| cell.workload.as_str())?;
+    // A cell has the name of its whole mix.
+    let is_mix = name.split('+').count() >= scripts;
+    (scripts > MOST_SCRIPTS && is_mix).then(|| (name, counted(scripts as u64, "script")))
 }
 
 /// The server, where it is, and its settings that are unusual.

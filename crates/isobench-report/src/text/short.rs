@@ -1,20 +1,28 @@
-//! Scripts of one folder by their file names alone, where a screen names them often.
+//! Scripts of one folder or workload by their own names alone, where a screen names them often.
 
 use std::path::Path;
 
 use isobench_result::Document;
 use serde_json::Value;
 
-/// The folder that all scripts are in, with a slash at its end; `None` if they are in several or in this one, or if one
-/// is no file with an ending.
+/// What the names of all scripts begin with, with a slash at its end: their folder, or the workload of several
+/// transactions, such as `smallbank/balance`. `None` if they have nothing in common, or if files are in this folder.
 pub fn folder_of<'n>(names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     let mut names = names.into_iter();
     let folder = |name: &'n str| {
         let is_file = Path::new(name).extension().is_some();
-        name.rfind('/').filter(|_| is_file).map(|slash| &name[..=slash])
+        name.rfind('/').map(|slash| (&name[..=slash], is_file))
     };
-    let first = folder(names.next()?)?;
-    names.all(|name| folder(name) == Some(first)).then_some(first)
+    let first_name = names.next()?;
+    let first = folder(first_name)?;
+    let mut several = first.1;
+    for name in names {
+        if folder(name) != Some(first) {
+            return None;
+        }
+        several |= name != first_name;
+    }
+    several.then_some(first.0)
 }
 
 /// The same document with the names of scripts in place of their paths; `None` if there is nothing to shorten.
@@ -54,11 +62,15 @@ mod tests {
     fn files_of_one_folder_have_it_in_common() {
         assert_eq!(folder_of(["sql/a.sql", "sql/b.sql@3"]), Some("sql/"));
         assert_eq!(folder_of(["/shop/sql/a.sql"]), Some("/shop/sql/"));
+        assert_eq!(folder_of(["smallbank/balance", "smallbank/write-check"]), Some("smallbank/"));
         for names in [
             &["a.sql", "b.sql"][..],
             &["sql/a.sql", "b.sql"],
             &["sql/a.sql", "sql/x/b.sql"],
             &["smallbank/balance"],
+            &["smallbank/balance", "smallbank/balance"],
+            &["smallbank/balance", "tpcc/payment"],
+            &["sql/a.sql", "sql/balance"],
             &[],
         ] {
             assert_eq!(folder_of(names.iter().copied()), None, "{names:?}");

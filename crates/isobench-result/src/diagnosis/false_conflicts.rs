@@ -322,8 +322,8 @@ fn scanned(_: &Evidence, suspects: &[Suspect]) -> String {
         "With an index on what is searched for they may vanish.".to_owned()
     } else {
         format!(
-            "{}. If that is what is searched for, the plan was probably made while the table was empty, and ANALYZE \
-             at the end of the set-up may make them vanish; else an index on what is searched for may.",
+            "{}: ANALYZE at the end of the set-up may make the server use one; else an index on what is searched for \
+             may end the conflicts.",
             enumerated(&indexes)
         )
     };
