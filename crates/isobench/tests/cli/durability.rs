@@ -121,17 +121,15 @@ const MATRIX: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/
 /// The text above the matrix.
 const HEAD: &str = "# Every fault with every kind of workload
 
-Generated from the tests (`ISOBENCH_BLESS=1 cargo test -p isobench --test cli every_fault_ends`):
-what came out of each [fault](../guide/durability.md#what-can-happen) with each workload, at
-serializable, with 8 clients and, for the last two, an asynchronous standby. In every one the run
-ends, the ledger adds up, every attempt is settled by the data, no failed attempt is there, none is
-there twice, and each row belongs to an attempt.
+Every run ends, its ledger adds up, and the data settle each attempt: no failed attempt is there, none twice, and
+each row belongs to an attempt. The table has each [fault](../guide/durability.md#what-can-happen) at serializable
+with 8 clients and, for the last two, an asynchronous standby
+(`ISOBENCH_BLESS=1 cargo test -p isobench --test cli every_fault_ends`).
 
 - *sessions*: whether clients lost theirs;
 - *kept*: all acknowledged commits are there, as the settings promise;
-- *open*: nothing is promised, so that some may be lost or not;
-- *level*: the history shows serializable, where the workload is annotated and nothing acknowledged
-  is lost.
+- *open*: nothing is promised;
+- *level*: the history shows serializable; for annotated workloads without a lost commit.
 
 ";
 
