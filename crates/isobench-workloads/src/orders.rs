@@ -104,9 +104,9 @@ pub static ORDERS: Workload = Workload {
         },
     ],
     assertions: &[],
-    proves: "Every read and write has its version, also inside functions. Lost updates at read committed: \
-             in the history, and as stock and revenue that don't agree with the sales. With for-update, \
-             advisory-lock or single-statement there are none.",
+    proves: "Lost updates at read committed: in the history, and as stock and revenue that don't agree \
+             with the sales. With for-update, advisory-lock or single-statement there are none. Reads and \
+             writes inside functions are observed, too.",
     blind: "Write skew and phantoms: an order writes everything that it reads. Repeatable read and \
             serializable differ only in their conflicts. The server doesn't return what the single \
             statement reads, so isobench takes the versions that it replaced.",

@@ -70,9 +70,9 @@ pub static REPORTING: Workload = Workload {
         name: "agreement",
         meaning: "the revenues of all departments and of all items, as a report has read them, have the same sum",
     }],
-    proves: "Every read and write has its version. At read committed: read skew, also as reports whose \
-             sums don't agree. At repeatable read: the read-only anomaly, a report that saw a new price, \
-             but not a sale at the old one. The figures by script show what reports cost the others.",
+    proves: "At read committed: read skew, also as reports whose sums don't agree. At repeatable read: \
+             the read-only anomaly, a report that saw a new price, but not a sale at the old one. The \
+             figures by script show what reports cost the others.",
     blind: "Lost updates; without reports, any anomaly. Reports leave no trace in the tables. On one \
             server the waiting of deferrable reports is part of their latency.",
 };

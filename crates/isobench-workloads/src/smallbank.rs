@@ -98,9 +98,9 @@ pub static SMALLBANK: Workload = Workload {
         },
     ],
     assertions: &[],
-    proves: "Every read and write of balances has its version. Lost updates at read committed, and under \
-             snapshot isolation the one dangerous structure: a Balance that saw a TransactSaving but not \
-             the WriteCheck before it. Each variant removes it at repeatable read.",
+    proves: "Lost updates at read committed, and under snapshot isolation the one dangerous structure: a \
+             Balance that saw a TransactSaving but not the WriteCheck before it. Each variant removes it \
+             at repeatable read.",
     blind: "Phantoms. The structure takes three concurrent transactions of a customer, so it is rare with \
             the published hot spot, and it leaves no trace in the tables. TransactSaving adds in SQL to \
             the balance it read before, so the history shows an update in between as lost, although it \

@@ -52,8 +52,8 @@ pub static WRITE_SKEW: Workload = Workload {
         name: "shift-covered",
         meaning: "the shift that was read has a doctor on call",
     }],
-    proves: "Every read and write has its version. Write skew (G2-item): a cycle of two transactions in \
-             the history, a shift without a doctor in the tables.",
+    proves: "Write skew (G2-item): a cycle of two transactions in the history, a shift without a doctor \
+             in the tables.",
     blind: "Phantoms and dirty writes. One statement reads a shift, so read skew and long forks are rare \
             at read committed.",
 };

@@ -166,10 +166,10 @@ pub static YCSB: Workload = Workload {
         },
     ],
     assertions: &[],
-    proves: "Every read and write has its version. Several operations: lost updates, read skew and long \
-             forks at read committed, write skew at repeatable read. With f, lost updates at read \
-             committed also with one operation, and in the tables. On PostgreSQL e and d show the records \
-             that ranges and reads missed: write skew on a predicate.",
+    proves: "Several operations: lost updates, read skew and long forks at read committed, write skew at \
+             repeatable read. With f, lost updates at read committed also with one operation, and in the \
+             tables. On PostgreSQL e and d show the records that ranges and reads missed: write skew on a \
+             predicate.",
     blind: "Anomalies with operations=1, except in f and e; any in c. d and e need more insertions than \
             published (inserts=50) to show much. Ranks are visited from the least to the most popular, so \
             there are no deadlocks unless clients' hot spots differ (moves). Records are never deleted. \

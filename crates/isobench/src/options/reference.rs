@@ -166,7 +166,8 @@ fn on_page(page: &str) -> Vec<String> {
 fn option_lists_of_the_reference_are_those_of_the_program() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/commands.md");
     let mut page = std::fs::read_to_string(&path).expect("the page can be read");
-    let program = program();
+    let mut program = program();
+    program.build();
     let mut all: Vec<&str> = program.get_subcommands().map(Command::get_name).collect();
     all.retain(|name| !ELSEWHERE.contains(name));
     let order = on_page(&page);
@@ -197,8 +198,12 @@ fn an_option_is_listed_once_and_named_where_it_is_shared() {
         arg("c", "Server"),
         arg("d", "Server"),
     ]);
+    let built = |mut command: Command| {
+        command.build();
+        command
+    };
     let listed = &mut Vec::new();
-    let text = section(&first, "first", listed);
+    let text = section(&built(first), "first", listed);
     assert_eq!(
         text,
         "Few:\n      --a  Help on a\n      --b  Help on b\n\nServer:\n      --c  Help on c\n      --d  Help on d\n"
@@ -208,10 +213,10 @@ fn an_option_is_listed_once_and_named_where_it_is_shared() {
         Command::new("second").args([arg("b", "Few").help("Else"), arg("c", "Server"), arg("d", "Server")]);
     let second = second.args([arg("e", "More"), arg("f", "More"), arg("g", "More")]);
     assert_eq!(
-        section(&second, "second", listed),
+        section(&built(second), "second", listed),
         "Few:\n      --b  Else\n\nMore:\n      --e  Help on e\n      --f  Help on f\n      --g  Help on g\n\n\
          As in first: all other options except --a\n"
     );
     let third = Command::new("third").args([arg("e", "More"), arg("c", "Server"), arg("d", "Server")]);
-    assert_eq!(section(&third, "third", listed), "As in first: Server\nAs in second: --e\n");
+    assert_eq!(section(&built(third), "third", listed), "As in first: Server\nAs in second: --e\n");
 }

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use isobench_parquet::ColumnType;
 use isobench_testkit::golden;
 use serde_json::Value;
 
@@ -53,13 +54,22 @@ fn the_schema_describes_each_member_and_the_page_names_members_that_there_are() 
     assert!(missing.is_empty(), "{PAGE} doesn't name {missing:?}");
 }
 
-/// The columns of all tables by type.
+/// The columns by table and type; those that all tables have come first.
 fn columns() -> String {
+    let tables = isobench_parquet::tables();
+    let in_all = |column: &&ColumnType| {
+        tables.iter().all(|(_, columns)| columns.iter().any(|other| described(other) == described(column)))
+    };
+    let shared: Vec<&ColumnType> = tables[0].1.iter().filter(in_all).collect();
+    let own = tables.iter().map(|(table, columns)| {
+        let own: Vec<&ColumnType> = columns.iter().filter(|column| !in_all(column)).collect();
+        (*table, own)
+    });
     let head = "| table | type | columns |\n|---|---|---|\n";
-    isobench_parquet::tables().into_iter().fold(head.to_owned(), |mut text, (table, columns)| {
+    std::iter::once(("all", shared)).chain(own).fold(head.to_owned(), |mut text, (table, columns)| {
         let mut by_type: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for (name, kind, always) in columns {
-            let kind = kind.name().to_owned() + if always { "" } else { " or null" };
+        for (name, kind, always) in columns.into_iter().map(described) {
+            let kind = kind.to_owned() + if always { "" } else { " or null" };
             by_type.entry(kind).or_default().push(format!("`{name}`"));
         }
         for (kind, names) in by_type {
@@ -67,6 +77,11 @@ fn columns() -> String {
         }
         text
     })
+}
+
+/// The name and type of a column, and whether every row has a value.
+fn described((name, kind, always): &ColumnType) -> (&'static str, &'static str, bool) {
+    (name, kind.name(), *always)
 }
 
 #[test]
