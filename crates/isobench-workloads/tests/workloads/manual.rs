@@ -35,7 +35,6 @@ fn summary(workload: &Workload) -> String {
         ("Parameters", code(parameters)),
         ("Variants", code(workload.variants.iter().map(|variant| variant.name.to_owned()).collect())),
         ("Invariants", conditions),
-        ("Shows", workload.proves.to_owned()),
         ("Can't show", workload.blind.to_owned()),
     ];
     let entries = entries.iter().filter(|(_, text)| !text.is_empty());

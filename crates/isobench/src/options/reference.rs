@@ -16,6 +16,9 @@ const ELSEWHERE: [&str; 4] = ["help", "completions", "man", "pgbench"];
 /// The most options of another command that a command may lack if the page says that it has all of them.
 const MOST_LACKING: usize = 3;
 
+/// The heading of options that pgbench has, too. Its users know them, so the page has only their names.
+const OF_PGBENCH: &str = "pgbench's options";
+
 /// The widest column of names.
 const WIDEST: usize = 34;
 
@@ -141,6 +144,10 @@ fn section(command: &Command, name: &str, listed: &mut Vec<Listed>) -> String {
     let width = width.filter(|width| *width <= WIDEST).max().unwrap_or(0);
     let mut paragraphs = Vec::new();
     for (heading, entries) in &own {
+        if heading == OF_PGBENCH {
+            paragraphs.push(format!("{heading}: {}\n", names(entries)));
+            continue;
+        }
         let lines = entries.iter().map(|entry| format!("  {:<width$}  {}\n", entry.names, entry.says));
         let title = if heading.is_empty() { String::new() } else { format!("{heading}:\n") };
         paragraphs.push(title + &lines.collect::<String>());

@@ -201,7 +201,7 @@ pub fn play(fault: &Fault, command: Command, shared: &Shared) -> Ended {
     assert!(!finished.stderr.contains("panicked"), "{}, {line}: {}", fault.title, finished.stderr);
     let status = match (finished.code(), std::os::unix::process::ExitStatusExt::signal(&finished.status)) {
         (Some(code), _) => code.to_string(),
-        (None, signal) => format!("dies of signal {}", signal.unwrap_or_default()),
+        (None, signal) => format!("signal {}", signal.unwrap_or_default()),
     };
     let result = result(&scene, command);
     if std::env::var_os("FAULTS_SHOWN").is_some() || finished.code().is_none() {
