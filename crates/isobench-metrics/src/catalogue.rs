@@ -80,10 +80,8 @@ pub static METRICS: [Metric; 9] = [
         name: "isobench.attempts",
         kind: Kind::Counter,
         unit: "{attempt}",
-        help: "Attempts, counted at their end, each with one outcome: retried (failed, and tried again), \
-               given_up (failed for the last time), swallowed (acknowledged, its work undone), rolled_back \
-               (by the script's own ROLLBACK), ambiguous (unknown), cut_off (by the end of the run), \
-               errored (by an error that isn't retried).",
+        help: "Attempts, counted at their end, by outcome: swallowed is acknowledged with its work undone, \
+               ambiguous is unknown, cut_off is stopped by the end of the run, errored isn't retried.",
         split: Some((
             OUTCOME,
             &[

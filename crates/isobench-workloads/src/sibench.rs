@@ -37,7 +37,6 @@ pub static SIBENCH: Workload = Workload {
     proves: "Made for measuring throughput. All schedules under snapshot isolation are serializable, so \
              serializable costs only the tracking of reads. The history shows lost or duplicate updates, \
              and queries that went back in time.",
-    blind: "Rows that a query examined and didn't return. Transactions have one statement, so read \
-            committed shows no anomalies either. With 10 items the table is one page, and at serializable \
-            updates of different items conflict by their predicate locks.",
+    blind: "Rows that a query examined and didn't return; anomalies at read committed. With 10 items the \
+            table is one page, so at serializable updates of different items conflict.",
 };

@@ -101,8 +101,8 @@ pub static SMALLBANK: Workload = Workload {
     proves: "Lost updates at read committed, and under snapshot isolation the one dangerous structure: a \
              Balance that saw a TransactSaving but not the WriteCheck before it. Each variant removes it \
              at repeatable read.",
-    blind: "Phantoms. The structure takes three concurrent transactions of a customer, so it is rare with \
-            the published hot spot, and it leaves no trace in the tables. TransactSaving adds in SQL to \
-            the balance it read before, so the history shows an update in between as lost, although it \
-            isn't. Without sufficient funds it commits unchanged, where the paper rolls back.",
+    blind: "Phantoms. The dangerous structure takes three concurrent transactions of a customer, so it is \
+            rare with the published hot spot, and leaves no trace in the tables. TransactSaving adds in \
+            SQL to the balance it read, so the history shows an update in between as lost, although it \
+            isn't. Without funds it commits unchanged, where the paper rolls back.",
 };

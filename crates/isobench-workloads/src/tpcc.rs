@@ -100,9 +100,9 @@ pub static TPCC: Workload = Workload {
              (conditions 10, 11 and 12), and the history has a lost update. Order-Status and Stock-Level \
              show read skew.",
     blind: "Rows that searches with LIMIT missed, stocks that Stock-Level didn't find low, and table \
-            history, which has no key. By lines --@ alone (--rate, other products) Stock-Level shows only \
-            the district, Delivery no order lines, and versions are those of rows: the paper's analysis \
-            is by columns, so at repeatable read a history may have write skew that no column shows.",
+            history. By lines --@ alone (--rate, other products) Stock-Level shows only the district, \
+            Delivery no order lines, and versions are those of rows, so a history may have write skew at \
+            repeatable read that no column shows.",
 };
 
 /// The consistency conditions of clause 3.3.2. The eleventh is the standard's at any time, not only

@@ -171,7 +171,6 @@ pub static YCSB: Workload = Workload {
              tables. On PostgreSQL e and d show the records that ranges and reads missed: write skew on a \
              predicate.",
     blind: "Anomalies with operations=1, except in f and e; any in c. d and e need more insertions than \
-            published (inserts=50) to show much. Ranks are visited from the least to the most popular, so \
-            there are no deadlocks unless clients' hot spots differ (moves). Records are never deleted. \
-            The lines --@ don't report records that a scan missed.",
+            published (inserts=50) to show much. Deadlocks, unless clients' hot spots differ (moves). By \
+            lines --@ alone, records that a scan missed.",
 };

@@ -39,7 +39,7 @@ pub struct AdviseOptions {
     /// The capture.
     #[command(flatten)]
     pub capture: CaptureOptions,
-    /// Script file, - for standard input; several are one mix (repeatable)
+    /// Script file; several are one mix (repeatable)
     #[arg(long, short = 'f', value_name = "FILE[@WEIGHT]", help_heading = SCRIPTS)]
     pub file: Option<Vec<String>>,
     /// Built-in script, by its name or a prefix (repeatable)
