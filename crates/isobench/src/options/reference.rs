@@ -78,7 +78,8 @@ fn parts(command: &Command) -> Vec<Part> {
         |arg: &Arg| matches!(arg.get_action(), ArgAction::Help | ArgAction::HelpShort | ArgAction::HelpLong);
     let mut parts: Vec<Part> = vec![(String::new(), Vec::new())];
     for arg in command.get_arguments().filter(|arg| !arg.is_hide_set() && !is_help(arg)) {
-        let heading = arg.get_help_heading().unwrap_or_default();
+        // Arguments have the heading of the options before them.
+        let heading = arg.get_help_heading().filter(|_| !arg.is_positional()).unwrap_or_default();
         let place = parts.iter().position(|(title, _)| title == heading).unwrap_or(parts.len());
         if place == parts.len() {
             parts.push((heading.to_owned(), Vec::new()));
