@@ -71,9 +71,8 @@ pub static METRICS: [Metric; 9] = [
         name: "db.client.operation.duration",
         kind: Kind::Histogram,
         unit: "s",
-        help: "Latency of committed transactions, each from its scheduled start (unpaced: the start of its first \
-               attempt) to the reply to its COMMIT, with all attempts and backoff; counted when that reply comes, and \
-               shown within a quarter of a second.",
+        help: "Latency of committed transactions, from the scheduled start (unpaced: the first attempt's \
+               start) to the reply to COMMIT, with all attempts and backoff.",
         split: Some(("db.operation.name", &["transaction"])),
         values: value::latencies,
     },
@@ -81,10 +80,8 @@ pub static METRICS: [Metric; 9] = [
         name: "isobench.attempts",
         kind: Kind::Counter,
         unit: "{attempt}",
-        help: "Attempts that have ended, each in exactly one outcome, counted at its end: committed, retried (failed, \
-               and the transaction is tried again), given_up (failed for the last time), swallowed (acknowledged, its \
-               work undone by an error that the script caught), rolled_back (by the script's own ROLLBACK), ambiguous \
-               (outcome unknown), cut_off (by the end of the run), errored (by an error that is never retried).",
+        help: "Attempts, counted at their end, by outcome: swallowed is acknowledged with its work undone, \
+               ambiguous is unknown, cut_off is stopped by the end of the run, errored isn't retried.",
         split: Some((
             OUTCOME,
             &[
@@ -104,9 +101,8 @@ pub static METRICS: [Metric; 9] = [
         name: "isobench.transactions",
         kind: Kind::Counter,
         unit: "{transaction}",
-        help: "Transactions that have ended, however many attempts each took, each in exactly one outcome, counted at \
-               the end of its last attempt: as of attempts, and skipped (never started, because it was already too \
-               late).",
+        help: "Transactions, counted at the end of their last attempt, with its outcome; skipped: never \
+               started, because it was too late.",
         split: Some((
             OUTCOME,
             &[
@@ -126,8 +122,8 @@ pub static METRICS: [Metric; 9] = [
         name: "isobench.retries",
         kind: Kind::Counter,
         unit: "{attempt}",
-        help: "Attempts beyond the first one of their transaction, by the client or reported from inside the server, \
-               counted when they start.",
+        help: "Attempts after the first of their transaction, by the client or inside the server, counted \
+               at their start.",
         split: None,
         values: value::retries,
     },
@@ -135,9 +131,8 @@ pub static METRICS: [Metric; 9] = [
         name: "isobench.conflicts",
         kind: Kind::Counter,
         unit: "{attempt}",
-        help: "Attempts that ended in a conflict, counted when the server's error has come and the block is rolled \
-               back: deadlock_detected (SQLSTATE 40P01), or serialization_failure (40001, and what else the server's \
-               product uses).",
+        help: "Attempts that ended in a conflict, counted at the server's error: deadlock_detected (40P01), \
+               or serialization_failure (40001 and the product's others).",
         split: Some(("error.type", &["serialization_failure", "deadlock_detected"])),
         values: value::conflicts,
     },
@@ -145,8 +140,7 @@ pub static METRICS: [Metric; 9] = [
         name: "isobench.late",
         kind: Kind::Counter,
         unit: "{transaction}",
-        help: "Committed transactions whose latency exceeded the latency limit (--latency-limit), counted when the \
-               reply to their COMMIT comes.",
+        help: "Committed transactions above the latency limit (--latency-limit).",
         split: None,
         values: value::late,
     },
@@ -154,9 +148,9 @@ pub static METRICS: [Metric; 9] = [
         name: "isobench.client.time",
         kind: Kind::Counter,
         unit: "s",
-        help: "Time of all clients by use, counted when each piece ends: useful (attempts that committed, or were to \
-               be rolled back), wasted (attempts that ended otherwise), backoff (between attempts), waiting (the next \
-               transaction isn't due yet).",
+        help: "Time of all clients by use: useful (attempts that committed or were to be rolled back), \
+               wasted (other attempts), backoff (between attempts), waiting (for the next transaction to be \
+               due).",
         split: Some(("isobench.use", &["useful", "wasted", "backoff", "waiting"])),
         values: value::client_time,
     },
@@ -164,8 +158,8 @@ pub static METRICS: [Metric; 9] = [
         name: "isobench.clients",
         kind: Kind::Gauge,
         unit: "{client}",
-        help: "Clients of the cell that is under way, from its first sign of work to its end; of cells that take \
-               turns, of each of them. Absent while none is under way.",
+        help: "Clients of the cell under way; of cells that take turns, of each. Absent while none is under \
+               way.",
         split: None,
         values: value::clients,
     },
@@ -173,8 +167,8 @@ pub static METRICS: [Metric; 9] = [
         name: "isobench.round",
         kind: Kind::Gauge,
         unit: "1",
-        help: "Number of the round that the cell is in, from 1; a search for the highest rate continues counting after \
-               the last round. Present while isobench.clients is.",
+        help: "The cell's round, from 1; a search for the highest rate counts on. Absent as \
+               isobench.clients.",
         split: None,
         values: value::round,
     },

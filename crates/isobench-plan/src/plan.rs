@@ -65,7 +65,7 @@ pub struct Plan {
     /// says.
     #[arg(long, short = 'f', value_name = "FILE[@WEIGHT]", help_heading = heading::FACTORS)]
     pub file: Option<Vec<String>>,
-    /// Built-in script of such a mix, by its name or the beginning of it (repeatable)
+    /// Built-in script, by its name or a prefix (repeatable)
     #[arg(
         long,
         short = 'b',
@@ -134,8 +134,9 @@ pub struct Plan {
     )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keep_data: Option<bool>,
-    /// With --schema: SQL script that restores the data, run before every cell [default: each cell
-    /// starts with what the one before it left]
+    /// With --schema: SQL script that restores the data before every cell
+    ///
+    /// Without it each cell starts with the data that the one before it left.
     #[arg(long, value_name = "FILE.sql", help_heading = heading::FACTORS, hide_short_help = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reset: Option<PathBuf>,
@@ -199,8 +200,7 @@ pub struct Plan {
     #[serde(deserialize_with = "time::in_seconds", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     pub settle: Option<f64>,
-    /// Start no further round that would end after this many seconds [default: unlimited; with
-    /// --resolve 600]
+    /// Start no round that would end after this many seconds [default: none; with --resolve 600]
     #[arg(
         long,
         value_name = "SECONDS",
@@ -233,8 +233,7 @@ pub struct Plan {
     #[serde(deserialize_with = "time::in_seconds")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     pub max_warmup: Option<f64>,
-    /// Measure the first level twice in every round; smaller differences than between the two are
-    /// noise
+    /// Measure the first level twice in every round: smaller differences are noise
     #[arg(
         long,
         num_args = 0,
@@ -271,8 +270,9 @@ pub struct Plan {
     #[serde(deserialize_with = "time::in_milliseconds")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     pub latency_limit: Option<f64>,
-    /// After the rounds, search for the highest rate of each level at which 99 % of the
-    /// transactions commit within --latency-limit
+    /// Then search for each level's highest rate within --latency-limit
+    ///
+    /// The highest at which 99 % of the transactions commit within it.
     #[arg(
         long,
         num_args = 0,
@@ -310,8 +310,7 @@ pub struct Plan {
         hide_short_help = true
     )]
     pub retry_sqlstate: Option<Vec<RetriedState>>,
-    /// Continue with the next transaction after an error that isn't retried, instead of ending the
-    /// client
+    /// Continue after an error that isn't retried, instead of ending the client
     #[arg(
         long,
         num_args = 0,
@@ -321,8 +320,9 @@ pub struct Plan {
         hide_short_help = true
     )]
     pub continue_on_error: Option<bool>,
-    /// Background work of another session: old-snapshot, long-writer, vacuum, checkpoint, dump or
-    /// none; or several to compare [default: none]
+    /// Background work: old-snapshot, long-writer, vacuum, checkpoint, dump, none [default: none]
+    ///
+    /// What another session does meanwhile, or several to compare.
     #[arg(
         long,
         value_name = "LIST",
@@ -341,19 +341,22 @@ pub struct Plan {
     #[arg(long, value_name = "KIND@S,…", help_heading = heading::FAULTS)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<Vec<FaultFactor>>,
-    /// Program that the fault command@S runs, without arguments and input. The only fault allowed on a
-    /// server you connect to
+    /// Program that the fault command@S runs
+    ///
+    /// Without arguments and input. The only fault allowed on a server you connect to.
     // No key of a plan file: reading another's plan must not run their programs.
     #[arg(long, value_name = "PROGRAM", help_heading = heading::FAULTS, hide_short_help = true)]
     #[serde(skip)]
     pub fault_command: Option<String>,
-    /// Number of standbys, at most 8, which follow by streaming replication [default: 0; 1 with
-    /// --standby, --readers or a fault that needs one]
+    /// Number of standbys, at most 8 [default: 0, or 1 if an option needs one]
+    ///
+    /// They follow by streaming replication.
     #[arg(long, value_name = "NUM", help_heading = heading::FAULTS, hide_short_help = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standbys: Option<u32>,
-    /// How standbys replicate: async, sync, `remote_write`, `remote_apply`; or several to compare
-    /// [default: async]
+    /// How standbys replicate: async, sync, `remote_write`, `remote_apply` [default: async]
+    ///
+    /// Or several to compare.
     // Help has no backticks.
     #[arg(
         long,
@@ -361,22 +364,26 @@ pub struct Plan {
         value_delimiter = ',',
         help_heading = heading::FAULTS,
         hide_short_help = true,
-        help = "How standbys replicate: async, sync, remote_write, remote_apply; or several to compare [default: async]"
+        help = "How standbys replicate: async, sync, remote_write, remote_apply [default: async]",
+        long_help = "How standbys replicate: async, sync, remote_write, remote_apply [default: async]\n\nOr several to \
+                     compare"
     )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standby: Option<Vec<StandbyMode>>,
-    /// Further clients on a standby, which run the workload's read-only scripts, or those of
-    /// --read-script. The verdict then covers primary and standby together [default: 0]
+    /// Further clients that read on a standby [default: 0]
+    ///
+    /// They run the workload's read-only scripts, or those of --read-script. The verdict then
+    /// covers primary and standby together.
     #[arg(long, value_name = "NUM", help_heading = heading::FAULTS, hide_short_help = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub readers: Option<u32>,
-    /// Script file or built-in script that --readers run on the standby, for workloads whose own
-    /// scripts all write (repeatable)
+    /// Script that --readers run, if the workload's own all write (repeatable)
     #[arg(long, value_name = "FILE|NAME", help_heading = heading::FAULTS, hide_short_help = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_script: Option<Vec<String>>,
-    /// Let --readers wait before each transaction until the standby has replayed what the primary
-    /// had written (WAIT FOR LSN, PostgreSQL 19)
+    /// Let --readers wait until the standby has caught up with the primary
+    ///
+    /// Before each transaction (WAIT FOR LSN, PostgreSQL 19).
     #[arg(
         long,
         num_args = 0,
@@ -387,8 +394,9 @@ pub struct Plan {
     )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wait_for_lsn: Option<bool>,
-    /// Reconnect after a lost session, with this backoff (as for --backoff) [default: the client ends;
-    /// with --fault fixed:10ms]
+    /// Reconnect after a lost session, with this backoff [default: with --fault fixed:10ms]
+    ///
+    /// Policies are those of --backoff. By default the client ends.
     #[arg(long, value_name = "POLICY", help_heading = heading::FAULTS, hide_short_help = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reconnect: Option<String>,

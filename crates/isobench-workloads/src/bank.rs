@@ -49,8 +49,7 @@ pub static BANK: Workload = Workload {
         name: "total",
         meaning: "the two scans of an audit add up to the initial total (after a lost update, they never do)",
     }],
-    proves: "Every read and write is observed with its version. At read committed: lost updates, \
-             which change the total for good, and read skew.",
-    blind: "A transfer writes everything that it reads, so there is no write skew: repeatable read \
-            and serializable differ only in their conflicts. There are no predicate reads.",
+    proves: "At read committed: read skew, and lost updates, which change the total for good.",
+    blind: "Write skew and phantoms: a transfer writes everything that it reads, and there are no \
+            predicate reads. Repeatable read and serializable differ only in their conflicts.",
 };

@@ -33,10 +33,8 @@ pub static LIST_APPEND: Workload = Workload {
     variants: &[],
     invariants: &[],
     assertions: &[],
-    proves: "The value of a list shows the order of its versions, so the database needs no version \
-             counters: each read proves everything appended before. All cycles, lost and duplicate \
-             elements, and aborted reads.",
-    blind: "Elements are appended in SQL, so at read committed none are lost, as they would be if \
-            the client read and wrote back. The order of the last elements of a list is unknown if \
-            they were never read. The tables have no invariant.",
+    proves: "A list's value shows the order of its versions, so no version counters are needed. All \
+             cycles, lost and duplicate elements, and aborted reads.",
+    blind: "Lost appends at read committed, since SQL appends them. The order of a list's last elements, \
+            if no transaction read them. The tables have no invariant.",
 };

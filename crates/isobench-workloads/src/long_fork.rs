@@ -36,10 +36,9 @@ pub static LONG_FORK: Workload = Workload {
     variants: &[],
     invariants: &[],
     assertions: &[],
-    proves: "Two readers that saw two writes in different orders (G-nonadjacent): snapshot \
-             isolation forbids this, parallel snapshot isolation (replicas, some clusters) and \
-             read committed don't. With the order of sessions, read skew too. Transactions are \
-             small, so that even rare forks can be seen.",
-    blind: "Writers don't read and readers don't write, so there are no lost updates and no write \
-            skew. The tables keep no trace; only the history shows a fork.",
+    proves: "Two readers that saw two writes in different orders (G-nonadjacent). Snapshot isolation \
+             forbids this; parallel snapshot isolation (replicas, some clusters) and read committed \
+             don't. With the order of sessions, read skew too.",
+    blind: "Lost updates and write skew: no transaction reads and writes. The tables keep no trace of a \
+            fork.",
 };

@@ -40,11 +40,9 @@ pub static MYTAB: Workload = Workload {
               sum(val) AS missed FROM mytab WHERE id > 0 GROUP BY class - mod(class, 2)) AS pairs",
     }],
     assertions: &[],
-    proves: "Each predicate read is observed with all its rows, and each row with its class: write \
-             skew on a predicate (G2) at every level below serializable. The tables show it too: \
-             in a serial execution the values of a pair add up to the product of its classes' row \
-             counts, because each two rows of different classes are counted once.",
-    blind: "Rows are never updated, and a transaction reads only once: nothing is lost, no row is \
-            read in two versions, and read committed can't be distinguished from snapshot \
-            isolation.",
+    proves: "Each predicate read has all its rows, each row its class: write skew on a predicate (G2) \
+             below serializable. The tables show it too: in a serial execution the values of a pair add \
+             up to the product of its classes' row counts.",
+    blind: "Lost updates and read skew: rows are never updated, and a transaction reads once. Read \
+            committed looks like snapshot isolation.",
 };

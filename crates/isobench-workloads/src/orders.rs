@@ -104,12 +104,10 @@ pub static ORDERS: Workload = Workload {
         },
     ],
     assertions: &[],
-    proves: "Every read and write is observed with its version, including those inside functions. \
-             Lost updates at read committed: in the history, and in the tables as stock and \
-             revenue that don't agree with the sales, which are counted in SQL. With for-update, \
-             advisory-lock or single-statement there are none at any level.",
-    blind: "An order writes everything that it reads, so there is no write skew: repeatable read \
-            and serializable differ only in their conflicts. There are no predicate reads. The \
-            server doesn't return what the single statement reads, so the versions that it \
-            replaced are taken instead.",
+    proves: "Lost updates at read committed: in the history, and as stock and revenue that don't agree \
+             with the sales. With for-update, advisory-lock or single-statement there are none. Reads and \
+             writes inside functions are observed, too.",
+    blind: "Write skew and phantoms: an order writes everything that it reads. Repeatable read and \
+            serializable differ only in their conflicts. The server doesn't return what the single \
+            statement reads, so isobench takes the versions that it replaced.",
 };

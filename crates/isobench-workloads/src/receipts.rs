@@ -59,10 +59,9 @@ pub static RECEIPTS: Workload = Workload {
     }],
     invariants: &[],
     assertions: &[],
-    proves: "A receipt added to a batch after its report: a cycle of a new receipt, a closing and \
-             a report (G2, through the report's predicate read), which takes all three. Snapshot \
-             isolation permits it, although the report writes nothing.",
-    blind: "Only the batch numbers are updated: there are no lost updates, and read committed \
-            hardly differs from snapshot isolation. Without the variant filed the tables keep no \
-            trace.",
+    proves: "A receipt added to a batch after its report: a cycle of a new receipt, a closing and a \
+             report (G2, through the report's predicate read). Snapshot isolation permits it, although \
+             the report writes nothing.",
+    blind: "Lost updates: only batch numbers are updated, so read committed hardly differs from snapshot \
+            isolation. Without +filed the tables keep no trace.",
 };

@@ -70,12 +70,9 @@ pub static REPORTING: Workload = Workload {
         name: "agreement",
         meaning: "the revenues of all departments and of all items, as a report has read them, have the same sum",
     }],
-    proves: "Every read and write is observed with its version. At read committed: read skew, in the \
-             history and as reports whose sums don't agree. At repeatable read: the read-only anomaly, \
-             a report that saw a new price, but not a sale at the old one, which takes all three \
-             scripts. What reports cost the others shows in the figures by script.",
-    blind: "Revenues are added in SQL and nothing but a price is read before something else is \
-            written, so there are no lost updates and, without reports, no anomalies at all. The \
-            tables show nothing, because reports leave no trace. On one server the waiting of \
-            deferrable reports is part of their latency.",
+    proves: "At read committed: read skew, also as reports whose sums don't agree. At repeatable read: \
+             the read-only anomaly, a report that saw a new price, but not a sale at the old one. The \
+             figures by script show what reports cost the others.",
+    blind: "Lost updates; without reports, any anomaly. Reports leave no trace in the tables. On one \
+            server the waiting of deferrable reports is part of their latency.",
 };

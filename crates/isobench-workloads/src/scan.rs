@@ -46,10 +46,10 @@ pub static SCAN: Workload = Workload {
     variants: &[],
     invariants: &[],
     assertions: &[],
-    proves: "Meant for measuring throughput: the cost of serializable over repeatable read is the \
-             cost of tracking reads, without conflicts. The server's statistics show the predicate \
-             locks: on rows, up to a few per page, then on pages, then on the relation. Each query \
-             is a transaction of its own that isn't declared READ ONLY, which would let PostgreSQL \
-             do without predicate locks.",
-    blind: "Nothing is observed, so there is no verdict; any history of queries alone is serializable.",
+    proves: "Made for measuring throughput. Serializable costs only the tracking of reads, without \
+             conflicts. The server's statistics show the predicate locks: on rows, up to a few per page, \
+             then on pages, then on the relation. Queries aren't declared READ ONLY, which would let \
+             PostgreSQL do without these locks.",
+    blind: "Everything: nothing is observed, so there is no verdict. Any history of queries alone is \
+            serializable.",
 };

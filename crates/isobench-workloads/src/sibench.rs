@@ -34,13 +34,9 @@ pub static SIBENCH: Workload = Workload {
     variants: &[],
     invariants: &[],
     assertions: &[],
-    proves: "Meant for measuring throughput: all its schedules under snapshot isolation are \
-             serializable, so the cost of serializable is the cost of tracking reads. The history \
-             would show lost or duplicate updates, and queries that went back in time.",
-    blind: "Only the row that a query returns is observed, not the rows that it examined: \
-            returning all of them would make a different benchmark. There are no transactions of \
-            several statements, so read committed shows no anomalies either. With 10 items the \
-            table is one page, which PostgreSQL's updates read sequentially too: at serializable, \
-            updates of different items conflict by their predicate locks, which isn't the \
-            application's fault.",
+    proves: "Made for measuring throughput. All schedules under snapshot isolation are serializable, so \
+             serializable costs only the tracking of reads. The history shows lost or duplicate updates, \
+             and queries that went back in time.",
+    blind: "Rows that a query examined and didn't return; anomalies at read committed. With 10 items the \
+            table is one page, so at serializable updates of different items conflict.",
 };

@@ -98,13 +98,11 @@ pub static SMALLBANK: Workload = Workload {
         },
     ],
     assertions: &[],
-    proves: "Every read and write of balances is observed with its version: lost updates at read \
-             committed (an Amalgamate that sets a grown balance to 0), and under snapshot \
-             isolation the one dangerous structure, a Balance that saw a TransactSaving but not \
-             the WriteCheck before it. Each variant removes it at repeatable read.",
-    blind: "The structure takes three concurrent transactions of one customer, so it is rare with \
-            the published hot spot. The tables don't show it, because Balance leaves no trace. A \
-            TransactSaving without sufficient funds commits without a change, where the paper \
-            rolls back. It adds in SQL to the balance it read before, so the history shows an \
-            update in between as lost, although it isn't. There are no predicate reads.",
+    proves: "Lost updates at read committed, and under snapshot isolation the one dangerous structure: a \
+             Balance that saw a TransactSaving but not the WriteCheck before it. Each variant removes it \
+             at repeatable read.",
+    blind: "Phantoms. The dangerous structure takes three concurrent transactions of a customer, so it is \
+            rare with the published hot spot, and leaves no trace in the tables. TransactSaving adds in \
+            SQL to the balance it read, so the history shows an update in between as lost, although it \
+            isn't. Without funds it commits unchanged, where the paper rolls back.",
 };

@@ -94,21 +94,15 @@ pub static TPCC: Workload = Workload {
     }],
     invariants: &CONDITIONS,
     assertions: &[],
-    proves: "Under snapshot isolation TPC-C is serializable (Fekete et al., Making Snapshot \
-             Isolation Serializable, ACM TODS 30(2), 2005), so repeatable read is expected to keep \
-             all twelve conditions. At read committed two Deliveries can find the same oldest \
-             order, and both deliver it: customers are credited twice (conditions 10, 11 and 12), \
-             and the history has a lost update. Order-Status and Stock-Level read in several \
-             statements: read skew.",
-    blind: "Where only lines --@ show what happens, versions are those of rows: a New-Order that \
-            reads a customer's discount depends on a Payment that changes the balance, where the \
-            paper's analysis is by columns, so at repeatable read a history may have write skew \
-            that no column shows. Searches with \
-            LIMIT (the oldest new order, a customer's last order, the customer in the middle of a \
-            name) show the row found, not the rows they would have missed. Stock-Level shows the \
-            stocks that are low, not the others. Table history has no key, as in the standard, and \
-            is only inserted into. Where only lines --@ show them (--rate, other products), Stock-Level \
-            shows only the district, and Delivery no order lines.",
+    proves: "Under snapshot isolation TPC-C is serializable (Fekete et al., Making Snapshot Isolation \
+             Serializable, ACM TODS 30(2), 2005), so repeatable read should keep all twelve conditions. \
+             At read committed two Deliveries can deliver the same order: customers are credited twice \
+             (conditions 10, 11 and 12), and the history has a lost update. Order-Status and Stock-Level \
+             show read skew.",
+    blind: "Rows that searches with LIMIT missed, stocks that Stock-Level didn't find low, and table \
+            history. By lines --@ alone (--rate, other products) Stock-Level shows only the district, \
+            Delivery no order lines, and versions are those of rows, so a history may have write skew at \
+            repeatable read that no column shows.",
 };
 
 /// The consistency conditions of clause 3.3.2. The eleventh is the standard's at any time, not only

@@ -52,10 +52,8 @@ pub static WRITE_SKEW: Workload = Workload {
         name: "shift-covered",
         meaning: "the shift that was read has a doctor on call",
     }],
-    proves: "Every read and write is observed with its version. Write skew (G2-item) shows in the \
-             history as a cycle of two \
-             transactions, and in the tables as a shift without a doctor.",
-    blind: "There are no predicate reads and no blind writes, so no phantoms and no dirty writes. \
-            Each shift is read by one statement, so at read committed two shifts or two moments \
-            are hardly ever compared: read skew and long forks are rare.",
+    proves: "Write skew (G2-item): a cycle of two transactions in the history, a shift without a doctor \
+             in the tables.",
+    blind: "Phantoms and dirty writes. One statement reads a shift, so read skew and long forks are rare \
+            at read committed.",
 };

@@ -166,15 +166,11 @@ pub static YCSB: Workload = Workload {
         },
     ],
     assertions: &[],
-    proves: "Every read and write is observed with its version, so the dependencies are complete. \
-             Of several operations: lost updates, read skew and long forks at read committed, write \
-             skew at repeatable read. With f, lost updates at read committed also of one operation, \
-             and in the tables. On PostgreSQL the ranges of e are observed with the records that \
-             they missed, as are the records that d doesn't find yet: write skew on a predicate.",
-    blind: "An update doesn't depend on what was read, so with operations=1 only f and e can show \
-            anything, and c never does; d and e need more insertions than the published ones \
-            (inserts=50) to show much. Ranks are visited from the least to the most popular, which \
-            avoids deadlocks unless hot spots of clients are apart (moves). Records are never \
-            deleted. Fields have the same content. The lines --@ report the records that a scan found, \
-            not those that it missed.",
+    proves: "Several operations: lost updates, read skew and long forks at read committed, write skew at \
+             repeatable read. With f, lost updates at read committed also with one operation, and in the \
+             tables. On PostgreSQL e and d show the records that ranges and reads missed: write skew on a \
+             predicate.",
+    blind: "Anomalies with operations=1, except in f and e; any in c. d and e need more insertions than \
+            published (inserts=50) to show much. Deadlocks, unless clients' hot spots differ (moves). By \
+            lines --@ alone, records that a scan missed.",
 };

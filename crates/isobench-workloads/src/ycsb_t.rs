@@ -131,10 +131,9 @@ pub static YCSB_T: Workload = Workload {
               FROM (SELECT balance AS money FROM economy UNION ALL SELECT amount FROM pots) AS everything",
     }],
     assertions: &[],
-    proves: "Every read and write is observed with its version. At read committed: lost updates, \
-             most of which change the sum for good.",
-    blind: "A transaction writes what it reads, or reads a single account or range, so there is no \
-            write skew: repeatable read and serializable differ in little but their conflicts. Money \
-            that is lost here and gained there doesn't change the sum. A deleted account is a row \
-            without money, since a row that is gone shows no version; so scans miss nothing.",
+    proves: "At read committed: lost updates, most of which change the sum for good.",
+    blind: "Write skew: a transaction writes what it reads, or reads a single account or range. \
+            Repeatable read and serializable differ in little but their conflicts. Money that is lost \
+            here and gained there doesn't change the sum. A deleted account is a row without money, so \
+            scans miss nothing.",
 };

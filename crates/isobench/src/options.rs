@@ -22,6 +22,8 @@ mod plans;
 mod probe;
 mod race;
 mod record;
+#[cfg(test)]
+mod reference;
 mod report;
 mod results;
 mod run;

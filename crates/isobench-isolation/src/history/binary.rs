@@ -1,18 +1,39 @@
 //! The format of recordings: a few bytes per operation, written while a benchmark runs.
 //!
-//! A file is a header, chunks, and a trailer. Each of them has its own checksum (CRC-32), so that
-//! several threads can make chunks, and a file cut short by a crash can still be read. Numbers of
-//! fixed size are little-endian.
+//! A file is a header, chunks, and a trailer. Each has its own checksum (CRC-32, as in zlib) of its bytes before it
+//! (of a chunk: its head and its body), so that several threads can make chunks, and a file cut short by a crash
+//! can still be read. Chunks may be in any order that keeps each client's.
 //!
-//! | part | bytes |
+//! `u32` and `u64` are little-endian. All other numbers are *varints* (LEB128: 7 bits a byte, the lowest first; the
+//! highest bit says that another one follows). Signed ones are zigzag-coded (0, -1, 1, -2, … are 0, 1, 2, 3, …).
+//! Differences wrap at 64 bits.
+//!
+//! | header | |
 //! |---|---|
-//! | header | [`MAGIC`], version (one byte), length of the rest (`u32`), names of the tables, provenance if the history was observed, checksum (`u32`) |
-//! | chunk | `C`, length of its transactions in bytes (`u64`), their number (`u64`), checksum (`u32`), transactions |
-//! | trailer | `E`, transactions in all chunks (`u64`), dropped ones (`u64`), checksum (`u32`) |
+//! | 8 bytes | `89 49 42 48 0D 0A 1A 0A` (`\x89IBH\r\n\x1a\n`) |
+//! | 1 byte | version of the format: 1 |
+//! | `u32` | length of the rest without the checksum |
+//! | varint | how many tables: at most 65,536 |
+//! | for each | varint: length in bytes; its name in UTF-8. Operations name tables by place, from 0 |
+//! | if the history was observed | six varints, as in the line `observed`; the statements; varint: how many tables have keys that aren't integers; for each a varint, the table, and the texts of its keys. Statements and texts: varint, how many; for each its length and UTF-8 |
+//! | `u32` | checksum |
 //!
-//! The checksum covers the rest of its part. The encoding of transactions is described in
-//! `encode.rs`, and byte by byte in `docs/reference/history-format.md`. The order of chunks is
-//! arbitrary, except that the transactions of a client are in its order.
+//! | chunk | |
+//! |---|---|
+//! | 1 byte | `43` (`C`) |
+//! | `u64` | length of the body |
+//! | `u64` | transactions in the body |
+//! | `u32` | checksum of the 17 bytes before and the body |
+//! | body | the transactions, one after the other |
+//!
+//! | trailer | |
+//! |---|---|
+//! | 1 byte | `45` (`E`) |
+//! | `u64` | transactions in all chunks |
+//! | `u64` | dropped transactions |
+//! | `u32` | checksum |
+//!
+//! Not here: a chunk's transactions byte by byte (`encode.rs`).
 
 pub(crate) mod decode;
 pub(crate) mod encode;

@@ -39,20 +39,22 @@ pub struct AdviseOptions {
     /// The capture.
     #[command(flatten)]
     pub capture: CaptureOptions,
-    /// Script file, each a transaction or several; several are one mix (repeatable)
+    /// Script file; several are one mix (repeatable)
     #[arg(long, short = 'f', value_name = "FILE[@WEIGHT]", help_heading = SCRIPTS)]
     pub file: Option<Vec<String>>,
-    /// Built-in script, by its name or the beginning of it (repeatable)
+    /// Built-in script, by its name or a prefix (repeatable)
     #[arg(long, short = 'b', value_name = "NAME[@WEIGHT]", help_heading = SCRIPTS)]
     pub builtin: Option<Vec<String>>,
     /// Checked workload (isobench workloads) [default: orders, if no script is named]
     #[arg(long, short = 'w', value_name = "NAME", help_heading = SCRIPTS, conflicts_with_all = ["file", "builtin"])]
     pub workload: Option<String>,
-    /// SQL script that makes the tables of scripts of your own, instead of pgbench's
+    /// SQL script that makes the tables of your own scripts
     #[arg(long, value_name = "FILE.sql", help_heading = SCRIPTS, requires = "own")]
     pub setup: Option<PathBuf>,
-    /// Condition that the tables have to meet: a query that returns true or false (repeatable)
-    #[arg(long, value_name = "[NAME:]QUERY", help_heading = SCRIPTS)]
+    /// Query that returns true as long as the data are right (repeatable)
+    ///
+    /// Such as 'total: SELECT sum(balance) = 1000 FROM account'.
+    #[arg(long, value_name = "[NAME:] SQL", help_heading = SCRIPTS)]
     pub invariant: Option<Vec<String>>,
     /// Plan file with scripts and setup, such as isobench scripts writes
     #[arg(
@@ -62,8 +64,7 @@ pub struct AdviseOptions {
         conflicts_with_all = ["file", "builtin", "workload"]
     )]
     pub plan_file: Option<PathBuf>,
-    /// Seconds for executing the schedules that speak against levels, and as long for those of changes; also
-    /// 500ms
+    /// Seconds for trying schedules that speak against levels, and as long again for changes
     #[arg(
         long = "try",
         value_name = "SECONDS",
@@ -87,7 +88,7 @@ pub struct AdviseOptions {
     /// Seed of all random numbers
     #[arg(long, value_name = "NUM", help_heading = LENGTH)]
     pub seed: Option<u64>,
-    /// Measure, too, how often data go wrong if one transaction has a lower level than it needs
+    /// Also measure how often data go wrong if one transaction's level is too low
     #[arg(long, help_heading = LENGTH, conflicts_with = "no_measure")]
     pub controls: bool,
     /// Decide and try, but measure nothing
@@ -108,8 +109,7 @@ pub struct AdviseOptions {
     /// Write the levels to this file, for --check
     #[arg(long, value_name = "FILE.toml", help_heading = OUTPUT, conflicts_with = "check")]
     pub write: Option<PathBuf>,
-    /// Check whether the levels of this file are enough for the scripts as they are now; measures
-    /// nothing
+    /// Check whether the levels of this file are still enough; measures nothing
     #[arg(long, value_name = "FILE.toml", help_heading = OUTPUT)]
     pub check: Option<PathBuf>,
     /// The files for services.

@@ -15,26 +15,27 @@ pub struct CheckOptions {
     /// Histories; - is standard input
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// Format of the files: binary (isobench's recordings), text, edn (Elle, Jepsen) or json
-    /// (elle-cli) [default: by the first bytes]
+    /// Format: binary, text, edn (Elle, Jepsen), json (elle-cli) [default: by the first bytes]
     #[arg(long, value_name = "FORMAT", value_parser = format)]
     pub format: Option<Found>,
-    /// The promised level, for example "serializable", "strict serializable" or "snapshot
-    /// isolation"; if it was broken, the exit status is 3
+    /// Promised level, such as "strict serializable"; if broken, exit with 3
     #[arg(long, value_name = "GUARANTEE", value_parser = guarantee)]
     pub promised: Option<Guarantee>,
-    /// The server whose manual's promises apply to the levels that a history has, unless --promised
-    /// says otherwise; if one was broken, the exit status is 3
+    /// Product whose manual's promises apply to levels in a history; if broken, exit with 3
+    ///
+    /// Unless --promised says otherwise.
     #[arg(long, value_name = "PRODUCT", default_value = "PostgreSQL", value_parser = Product::named)]
     pub server: &'static Product,
-    /// Which orders must be respected: data, also session (each client's own), also real-time
+    /// Orders that count: data, also session (each client's), also real-time
     #[arg(long, value_name = "ORDER", default_value = "real-time", value_parser = order)]
     pub order: Order,
     /// Check an incomplete recording as far as it goes
     #[arg(long)]
     pub partial: bool,
-    /// Assert that the history has every write: a read that none of them explains then counts against
-    /// the database, instead of withholding the verdict
+    /// Assert that the history has every write
+    ///
+    /// A read that none of them explains then counts against the database, instead of withholding
+    /// the verdict.
     #[arg(long)]
     pub complete: bool,
     /// Write the result as JSON to this file (- for stdout)

@@ -66,8 +66,7 @@ pub struct CompareOptions {
         hide_short_help = true
     )]
     pub full: bool,
-    /// On a server you connect to: change the server's settings that --vary names (ALTER SYSTEM), and
-    /// restore them at the end
+    /// On a named server: change settings of --vary by ALTER SYSTEM, and restore them
     #[arg(long, help_heading = EXPERT, hide_short_help = true)]
     pub alter_system: bool,
     /// The standby of a server you connect to, for --readers; a connection string or URI

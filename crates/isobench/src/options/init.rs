@@ -40,8 +40,8 @@ pub struct InitArguments {
         value_parser = clap::value_parser!(u32).range(1..=21_474)
     )]
     pub scale: u32,
-    /// Steps to run, in order: d drop, t create tables, g/G generate client-/server-side, v vacuum,
-    /// p primary keys, f foreign keys
+    /// Steps: d drop, t create tables, g/G fill from here/by the server, v vacuum, p primary, f
+    /// foreign keys
     #[arg(short = 'I', long, value_name = "[dtgGvpf]+")]
     pub init_steps: Option<String>,
     /// Run no VACUUM after loading

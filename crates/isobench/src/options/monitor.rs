@@ -10,8 +10,9 @@ const LIVE: &str = "Live metrics";
 /// The option for live metrics.
 #[derive(Debug, Clone, Args)]
 pub struct MonitorOptions {
-    /// Serve /metrics to Prometheus there during the run: a numeric address and a port, such as
-    /// 127.0.0.1:9464 (port 0: any free one)
+    /// Serve /metrics to Prometheus at this address during the run, such as 127.0.0.1:9464
+    ///
+    /// A numeric address and a port (port 0: any free one).
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = address, help_heading = LIVE, hide_short_help = true)]
     pub metrics: Option<SocketAddr>,
 }

@@ -20,11 +20,10 @@ pub struct ObserveOptions {
     /// Script files, - for standard input (repeatable)
     #[arg(long, short = 'f', alias = "script", value_name = "FILE", num_args = 1.., help_heading = SCRIPTS)]
     pub file: Option<Vec<String>>,
-    /// Built-in script, by its name or the beginning of it (repeatable)
+    /// Built-in script, by its name or a prefix (repeatable)
     #[arg(long, short = 'b', value_name = "NAME", help_heading = SCRIPTS)]
     pub builtin: Option<Vec<String>>,
-    /// Checked workload, such as registers or write-skew+for-update, built-in script or script file,
-    /// each looked at by itself (repeatable)
+    /// Checked workload, built-in script or script file, each by itself (repeatable)
     #[arg(
         long,
         short = 'w',
@@ -33,10 +32,10 @@ pub struct ObserveOptions {
         conflicts_with_all = ["file", "builtin"]
     )]
     pub workload: Option<Vec<String>>,
-    /// SQL script that makes the tables of scripts of your own, instead of pgbench's
+    /// SQL script that makes the tables of your own scripts
     #[arg(long, value_name = "FILE.sql", help_heading = SCRIPTS)]
     pub setup: Option<PathBuf>,
-    /// Schema with tables of your own, on a server you connect to; only the catalogs are read there
+    /// Schema with your own tables on a server; only the catalogs are read
     #[arg(long, value_name = "NAME", help_heading = SCRIPTS, conflicts_with = "setup")]
     pub schema: Option<String>,
     /// Show the SQL that is sent in place of each statement

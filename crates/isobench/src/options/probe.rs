@@ -14,33 +14,35 @@ use super::{ConnectionOptions, EmbeddedOptions, GateOptions};
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true)]
 pub struct ProbeOptions {
-    /// Isolation levels: ru, rc, rr, ser or their full names [default: all four; with --spec: the
-    /// server's default]
+    /// Isolation levels: ru, rc, rr, ser [default: all; with --spec the server's]
+    ///
+    /// Also their full names.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = level)]
     pub levels: Option<Vec<Level>>,
-    /// Run these interleavings: anomalies, or tpcc for TPC-C's isolation tests (clause 3.4.2)
+    /// Interleavings: anomalies, or tpcc for TPC-C's isolation tests
     #[arg(long, value_name = "NAME", default_value = "anomalies", conflicts_with_all = ["file", "builtin", "workload"])]
     pub tests: Tests,
-    /// Write a page to this file (HTML): servers, levels and anomalies, with each step
+    /// Write a page (HTML) of servers, levels and anomalies, with each step
     #[arg(long, value_name = "FILE", conflicts_with_all = ["file", "builtin", "workload", "json", "verbose"])]
     pub certificate: Option<PathBuf>,
-    /// Probe these versions of the embedded server for the certificate, such as 14,15,16,17,18
+    /// Versions of the embedded server for the certificate, such as 14,15,16,17,18
     #[arg(long, value_name = "LIST", value_delimiter = ',', requires = "certificate", conflicts_with_all = ["version", "bin"])]
     pub versions: Vec<MajorVersion>,
-    /// Kinds of tables: ordinary, unlogged, partitioned; several for the certificate [default:
-    /// ordinary]
+    /// Kinds of tables: ordinary, unlogged, partitioned [default: ordinary]
+    ///
+    /// Several for the certificate.
     #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with_all = ["file", "builtin", "workload"])]
     tables: Vec<Tables>,
-    /// Make the tables with this table access method of PostgreSQL
+    /// Table access method of PostgreSQL for the tables
     #[arg(long, value_name = "NAME", conflicts_with_all = ["file", "builtin", "workload"])]
     pub table_access_method: Option<String>,
-    /// Run these specs of PostgreSQL's isolation tester instead, and print what it would print
+    /// Run these specs of PostgreSQL's isolation tester, and print what it would print
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "json")]
     pub spec: Vec<PathBuf>,
-    /// Try the interleavings of these script files instead: each transaction split by the others
+    /// Try the interleavings of these script files
     ///
-    /// An outcome that no serial order of the same transactions gives is wrong, whatever the SQL is.
-    /// Needs --setup.
+    /// Each transaction is split by the others. An outcome that no serial order of the same
+    /// transactions gives is wrong, whatever the SQL is. Needs --setup.
     #[arg(long, short = 'f', value_name = "FILE", conflicts_with = "spec")]
     pub file: Vec<String>,
     /// Try the interleavings of these built-in scripts
@@ -49,26 +51,27 @@ pub struct ProbeOptions {
     /// Try the interleavings of a checked workload (isobench workloads)
     #[arg(long, short = 'w', value_name = "NAME", conflicts_with_all = ["spec", "file", "builtin"])]
     pub workload: Option<String>,
-    /// SQL script that makes the tables of the scripts
+    /// SQL script that makes the tables of your own scripts
     #[arg(long, value_name = "FILE.sql", requires = "file")]
     pub setup: Option<PathBuf>,
-    /// Condition that the tables have to meet after each interleaving: a query that returns true or
-    /// false, such as 'total: SELECT sum(balance) = 1000 FROM account'
-    #[arg(long, value_name = "[NAME:]QUERY", requires = "setup")]
+    /// Query that returns true as long as the data are right (repeatable)
+    ///
+    /// Such as 'total: SELECT sum(balance) = 1000 FROM account'.
+    #[arg(long, value_name = "[NAME:] SQL", requires = "setup")]
     pub invariant: Vec<String>,
     /// Define a variable for the scripts
     #[arg(long, short = 'D', value_name = "VARNAME=VALUE", value_parser = definition)]
     pub define: Vec<(String, String)>,
-    /// Also try with a level for each script, such as 'pay.sql=ser,report.sql=rr ro,*=rc'; repeatable
+    /// A level for each script, such as 'pay.sql=ser,report.sql=rr ro,*=rc' (repeatable)
     ///
-    /// A script has the name of its file, with or without the ending; * are the others. After a level:
-    /// ro for READ ONLY, and deferrable.
+    /// Tried along with --levels. A script has the name of its file, with or without the ending; *
+    /// are the others. After a level: ro for READ ONLY, and deferrable.
     #[arg(long, value_name = "SCRIPT=LEVEL,…")]
     pub allocation: Vec<Allocation>,
     /// Time for trying interleavings, such as 30s
     #[arg(long = "try", value_name = "TIME", default_value = "5s", value_parser = isobench_plan::seconds)]
     pub budget: f64,
-    /// Write the first wrong outcome of interleavings to this file, as a spec that --spec replays
+    /// Write the first wrong outcome to this file, as a spec that --spec replays
     #[arg(long, value_name = "FILE.spec", requires = "setup")]
     pub replay: Option<PathBuf>,
     /// Write the result to this file as JSON
@@ -80,18 +83,18 @@ pub struct ProbeOptions {
     /// Exit with status 3 also for a known limitation of the product
     #[arg(long, conflicts_with = "spec")]
     pub strict: bool,
-    /// Also probe reading on a standby of the embedded server, and commits that wait for a synchronous
-    /// standby which doesn't exist
+    /// Also probe reading on a standby of the embedded server
+    ///
+    /// With commits that wait for a synchronous standby which doesn't exist.
     #[arg(long, conflicts_with = "spec")]
     pub standby: bool,
     /// Show every step of every interleaving
     #[arg(long, short = 'v')]
     pub verbose: bool,
-    /// Cancel a step that takes longer than this many seconds; after the same time again, give up
+    /// Cancel a step after this many seconds; after the same time again, give up
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     pub step_timeout: f64,
-    /// Where the server doesn't report who waits: milliseconds without an answer after which a step
-    /// counts as waiting
+    /// Milliseconds after which a step counts as waiting, if the server doesn't report it
     #[arg(long, value_name = "MS", default_value_t = 300)]
     pub wait_after: u64,
     /// The embedded server.

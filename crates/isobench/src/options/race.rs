@@ -32,26 +32,28 @@ suspects, or with --check none that isn't accepted; 3 changes lost while it was 
 which its transactions ran; 2 none could be judged."
 )]
 pub struct RaceOptions {
-    /// Isolation levels with which sessions begin: rc, rr, ser or their full names [default: the
-    /// application's own level and the stronger ones]
+    /// Isolation levels of sessions: rc, rr, ser [default: the application's and stronger ones]
+    ///
+    /// Also their full names.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = level)]
     pub levels: Vec<Level>,
     /// Time for the schedules of each level, such as 30s
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = isobench_plan::seconds)]
     pub budget: f64,
-    /// Try the pairs of commands of this file instead, a list of lists: none may race. Of a capture: name only
-    /// suspects that this file doesn't accept
+    /// Try the pairs of commands in this file: none may race
+    ///
+    /// A list of lists. Of a capture: name only suspects that this file doesn't accept.
     #[arg(long, value_name = "FILE.toml", conflicts_with_all = ["command", "schedule"])]
     pub check: Option<PathBuf>,
-    /// Try only this schedule: A3,B runs three statements of A, then B, then the rest of A
+    /// Try only this schedule: A3,B is three statements of A, then B, then the rest of A
     #[arg(long, value_name = "SCHEDULE")]
     pub schedule: Option<String>,
-    /// Condition that the tables have to meet after each schedule: a query that returns true or
-    /// false, such as 'total: SELECT sum(balance) = 1000 FROM account'
-    #[arg(long, value_name = "[NAME:]QUERY")]
+    /// Query that returns true as long as the data are right (repeatable)
+    ///
+    /// Such as 'total: SELECT sum(balance) = 1000 FROM account'.
+    #[arg(long, value_name = "[NAME:] SQL")]
     pub invariant: Vec<String>,
-    /// Don't compare this table, or this column of a table; repeatable. Rows of such a table aren't
-    /// put back
+    /// Don't compare this table or column (repeatable); such a table isn't put back
     #[arg(long, value_name = "TABLE[.COLUMN]")]
     pub ignore: Vec<String>,
     /// Write what was found to this file as JSON
@@ -69,21 +71,21 @@ pub struct RaceOptions {
     /// Print all suspects of a capture, and all its kinds of transactions
     #[arg(long, requires = "capture", help_heading = RECORDED)]
     pub details: bool,
-    /// Start the application by this line of shell, again for each level, and stop it at the end
+    /// Start the application by this shell line, again for each level
     #[arg(long, value_name = "COMMAND", requires = "ready", help_heading = "Application")]
     pub serve: Option<String>,
-    /// The application is ready once this port of 127.0.0.1 accepts connections, or this URL answers
+    /// It is ready once this port of 127.0.0.1 accepts connections, or this URL answers
     #[arg(long, value_name = "PORT|URL", requires = "serve", help_heading = "Application")]
     pub ready: Option<Readiness>,
-    /// Where the application and the commands connect, for one whose settings are in a file: a port, or
-    /// an address and port [default: a free port of 127.0.0.1]
+    /// Where application and commands connect [default: a free port of 127.0.0.1]
+    ///
+    /// A port, or an address and port, for an application whose settings are in a file.
     #[arg(long, value_name = "[ADDRESS:]PORT", help_heading = "Application")]
     pub listen: Option<String>,
-    /// Wait at least this long after each command for work that goes on after its answer [default: as
-    /// its first run shows]
+    /// Wait this long for work after each command's answer [default: as its first run shows]
     #[arg(long, value_name = "TIME", value_parser = isobench_plan::seconds, help_heading = "Application")]
     pub settle: Option<f64>,
-    /// Watch the application at rest for this time first: what it does then is never held
+    /// Watch the application at rest first: what it does then is never held
     #[arg(
         long,
         value_name = "TIME",
@@ -93,11 +95,12 @@ pub struct RaceOptions {
         help_heading = "Application"
     )]
     pub watch: f64,
-    /// Copy this database to an embedded PostgreSQL by pg_dump, and use the copy; a connection string
-    /// or URI
+    /// Copy this database to an embedded PostgreSQL by pg_dump, and use the copy
+    ///
+    /// A connection string or URI.
     #[arg(long, value_name = "CONNINFO", help_heading = DATABASE, conflicts_with = "on_this_database")]
     pub copy_from: Option<String>,
-    /// Use the database of the connection options itself: nobody else may use it. Its name again
+    /// Use the named database itself, which nobody else may use; its name again
     #[arg(long, value_name = "DBNAME", help_heading = DATABASE)]
     pub on_this_database: Option<String>,
     /// Megabytes above which tables aren't copied or put back
@@ -109,7 +112,7 @@ pub struct RaceOptions {
     /// The named server.
     #[command(flatten)]
     pub connection: ConnectionOptions,
-    /// Capture (isobench record): show what was lost meanwhile, and name the pairs of its transactions that can race
+    /// Capture (isobench record): show lost changes, and transactions that can race
     #[arg(value_name = "CAPTURE", conflicts_with_all = ["command", "schedule", "on_this_database", "serve"])]
     pub capture: Option<PathBuf>,
     /// The commands

@@ -32,22 +32,25 @@ pub struct RecordOptions {
     /// The capture, a new file that only you can read
     #[arg(long, short = 'o', value_name = "FILE", default_value = "isobench.capture")]
     pub output: PathBuf,
-    /// Where the application connects: an address and port, or a folder for a Unix socket
-    /// [default: a free port of 127.0.0.1]
+    /// Where the application connects [default: a free port of 127.0.0.1]
+    ///
+    /// An address and port, or a folder for a Unix socket.
     #[arg(long, value_name = "ADDRESS:PORT|FOLDER")]
     pub listen: Option<String>,
     /// Keep hashes instead of text, and no messages of errors (see below)
     #[arg(long)]
     pub redact: bool,
-    /// Let COMMITs fail: roll back, and answer with this error, with this probability (such as
-    /// 40001:0.01)
+    /// Make COMMITs fail with this error and probability, such as 40001:0.01
+    ///
+    /// isobench rolls back, and answers with the error.
     #[arg(long, value_name = "SQLSTATE:PROBABILITY")]
     pub inject: Option<Injection>,
     /// Show what a capture holds, instead of recording
     #[arg(long, value_name = "FILE", conflicts_with_all = ["listen", "redact", "inject", "command", "from_log"])]
     pub show: Option<PathBuf>,
-    /// Make the capture from the server's logs (csvlog or jsonlog, with log_statement=all or
-    /// log_min_duration_statement=0), instead of recording
+    /// Make the capture from the server's logs
+    ///
+    /// csvlog or jsonlog, with log_statement=all or log_min_duration_statement=0.
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["listen", "inject", "command"])]
     pub from_log: Vec<PathBuf>,
     /// The server.

@@ -37,13 +37,13 @@ pub struct ScriptsOptions {
     /// Pause within transactions as long as the application did
     #[arg(long)]
     pub pauses: bool,
-    /// SQL script that makes the tables
+    /// SQL script that makes the tables of your own scripts
     #[arg(long, value_name = "FILE.sql", help_heading = TABLES)]
     pub setup: Option<PathBuf>,
     /// The database to copy.
     #[command(flatten)]
     pub copy: CopyOptions,
-    /// Don't replay the scripts on an embedded server to compare them with the capture
+    /// Don't replay the scripts to compare them with the capture
     #[arg(long)]
     pub no_check: bool,
     /// The server for the check.
@@ -57,7 +57,9 @@ pub struct ScriptsOptions {
 /// The database whose tables a capture's scripts use.
 #[derive(Debug, Args)]
 pub struct CopyOptions {
-    /// Dump schema and rows of this database for a capture's scripts, read only; a connection string or URI
+    /// Copy schema and rows of this database for a capture's scripts; read only
+    ///
+    /// A connection string or URI.
     #[arg(
         long,
         value_name = "CONNINFO",

@@ -10,13 +10,11 @@ mod fault;
 #[path = "faults/stage.rs"]
 mod stage;
 
-use std::fmt::Write as _;
 use std::fs;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use isobench_report::wrap;
 use isobench_testkit::{golden, night};
 
 use self::fault::{FAULTS, Fault};
@@ -28,16 +26,18 @@ const AT_ONCE: usize = 24;
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/faults.md");
 
-/// Columns of the page's prose.
-const WIDTH: usize = 100;
-
-/// The text above the tables.
+/// The text above the rows.
 const HEAD: &str = "# What happens when something breaks
 
-Generated from the tests (`ISOBENCH_BLESS=1 cargo test -p isobench --test cli faults`), each line
-from a run of the command into which the fault was brought. *Ends* is how long after the fault the
-command takes at most; *status* is the [exit status](exit-status.md); *result* is what the file that
-`--json` names holds then.
+Every command ends after every fault, and reports what it has. Each line is from a run of the command with the
+fault (`ISOBENCH_BLESS=1 cargo test -p isobench --test cli faults`).
+
+- *ends*: at most so long after the fault; T is the end of the time given;
+- *status*: the [exit status](exit-status.md);
+- *result*: the file of `--json`: *partial* is marked as incomplete, with what was measured and the reason.
+
+| fault | command | ends | status | result |
+|---|---|---|---|---|
 ";
 
 #[test]
@@ -69,11 +69,14 @@ fn every_fault_ends_every_command() {
     }
     let page = fs::read_to_string(PAGE).expect("the page");
     for ((fault, command), ended) in cases.iter().zip(&found) {
-        let start = page.find(&format!("\n## {}\n", fault.title)).expect("its section");
-        let section = &page[start + 1..];
-        let section = section.find("\n## ").map_or(section, |end| &section[..end]);
-        let row = row(fault, *command, ended.as_ref().expect("it was played"));
-        assert!(section.contains(&row), "found: {row}on the page: {section}");
+        let outcome = outcome(fault, *command, ended.as_ref().expect("it was played"));
+        let of_fault = page.lines().skip_while(|line| !line.starts_with(&format!("| {}:", fault.title)));
+        let rows = of_fault.enumerate().take_while(|(index, line)| *index == 0 || line.starts_with("| |"));
+        let rows: Vec<&str> = rows.map(|(_, line)| line).collect();
+        let name = format!("`{}`", command.name());
+        let commands = rows.iter().filter_map(|row| row.strip_suffix(&outcome)?.rsplit('|').next());
+        let listed = commands.flat_map(|names| names.split(',')).any(|other| other.trim() == name);
+        assert!(listed, "found: {name}{outcome}\non the page: {}", rows.join("\n"));
     }
 }
 
@@ -98,25 +101,29 @@ fn one_case_each() -> Vec<(&'static Fault, Command)> {
     cases
 }
 
-/// A row of the page.
-fn row(fault: &Fault, command: Command, ended: &Ended) -> String {
+/// The cells of a row after the names of the commands.
+fn outcome(fault: &Fault, command: Command, ended: &Ended) -> String {
     let ends = fault.ends(command).unwrap_or_default();
-    format!("| `{}` | {ends} | {} | {} |\n", command.name(), ended.status, ended.result)
+    format!(" | {ends} | {} | {} |", ended.status, ended.result)
 }
 
 fn page(cases: &[(&Fault, Command)], found: &[Option<Ended>]) -> String {
     let mut page = HEAD.to_owned();
     for fault in FAULTS {
-        // Writing to a String can't fail.
-        let _ = write!(
-            page,
-            "\n## {}\n\n{}\n\n| command | ends | status | result |\n|---|---|---|---|\n",
-            fault.title,
-            wrap(fault.text, WIDTH, 0).join("\n")
-        );
+        // Commands with the same outcome share a row.
+        let mut rows: Vec<(String, Vec<String>)> = Vec::new();
         for ((_, command), ended) in cases.iter().zip(found).filter(|((of, _), _)| of.title == fault.title) {
             let Some(ended) = ended else { continue };
-            page.push_str(&row(fault, *command, ended));
+            let (outcome, name) = (outcome(fault, *command, ended), format!("`{}`", command.name()));
+            match rows.iter_mut().find(|(other, _)| *other == outcome) {
+                Some((_, names)) => names.push(name),
+                None => rows.push((outcome, vec![name])),
+            }
+        }
+        let mut title = format!(" {}: {} ", fault.title, fault.text);
+        for (outcome, names) in rows {
+            page.extend(["|", &title, "| ", &names.join(", "), &outcome, "\n"]);
+            " ".clone_into(&mut title);
         }
     }
     page

@@ -1,23 +1,21 @@
-//! The table of factors is that of the program.
-
-use std::fmt::Write as _;
+//! The factors on the page on commands are those of the program.
 
 use isobench_result::factor::{Compared, KINDS, Kind, Of};
 
-/// The table of all factors, for the page on commands.
+/// All factors with their options, by what rows are compared with, for the page on commands.
 pub fn table() -> String {
-    let head = "| factor | by | is | compared |\n|---|---|---|---|\n";
-    KINDS.iter().fold(head.to_owned(), |mut table, kind| {
-        let compared = match kind.compared {
-            Compared::ToFirstLevel => "with the first level",
-            Compared::ToFirstStrategy => "with the first strategy",
-            Compared::ToFirstSetting => "with the first settings",
-            Compared::Never => "–",
-        };
-        writeln!(table, "| `{}` | `{}` | {} | {compared} |", name(kind), kind.option, kind.meaning)
-            .expect("writes");
-        table
-    })
+    let groups = [
+        ("Compared with the first level", Compared::ToFirstLevel),
+        ("Compared with the first strategy", Compared::ToFirstStrategy),
+        ("Compared with the first settings", Compared::ToFirstSetting),
+        ("Not compared", Compared::Never),
+    ];
+    let line = |(title, compared): (&str, Compared)| {
+        let kinds = KINDS.iter().filter(|kind| kind.compared == compared);
+        let kinds: Vec<String> = kinds.map(|kind| format!("`{}` (`{}`)", name(kind), kind.option)).collect();
+        format!("- {title}: {}\n", kinds.join(", "))
+    };
+    groups.map(line).concat()
 }
 
 fn name(kind: &Kind) -> String {

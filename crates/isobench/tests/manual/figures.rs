@@ -1,24 +1,28 @@
-//! The tables of figures are those of the program.
+//! The names of figures are those of the program, and the manual defines each.
 
-use std::fmt::Write as _;
+use isobench_result::{FIGURES, Figure};
 
-use isobench_result::FIGURES;
-use isobench_result::figure::Better;
+use crate::markdown::{code, page};
 
-/// The table of all figures, for the page on commands.
+/// The names of all figures with their further names, for the page on commands.
 pub fn of_cells() -> String {
-    let head = "| METRIC | is | of | better | interval |\n|---|---|---|---|---|\n";
-    FIGURES.iter().fold(head.to_owned(), |mut table, figure| {
-        let better = match figure.better {
-            Better::More => "more",
-            Better::Less => "less",
-            Better::Neither => "–",
-        };
-        let interval = if figure.has_interval() { "yes" } else { "no" };
-        let names = std::iter::once(figure.name).chain(figure.aliases.iter().copied());
-        let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
-        let (names, meaning, population) = (names.join(", "), figure.meaning, figure.population);
-        writeln!(table, "| {names} | {meaning} | {population} | {better} | {interval} |").expect("writes");
-        table
-    })
+    let names = |figure: &Figure| {
+        let aliases: Vec<String> = figure.aliases.iter().map(|alias| format!("`{alias}`")).collect();
+        let aliases = if aliases.is_empty() { String::new() } else { format!(" ({})", aliases.join(", ")) };
+        format!("`{}`{aliases}", figure.name)
+    };
+    let list = |interval: bool| {
+        let figures = FIGURES.iter().filter(|figure| figure.has_interval() == interval);
+        figures.map(names).collect::<Vec<_>>().join(", ")
+    };
+    format!("- METRIC with an interval: {}\n- without: {}\n", list(true), list(false))
+}
+
+#[test]
+fn the_page_on_metrics_defines_each_figure() {
+    const PAGE: &str = "reference/metrics.md";
+    let defined: Vec<String> = code(&page(PAGE)).iter().map(|name| name.replace('.', "_")).collect();
+    for figure in FIGURES {
+        assert!(defined.iter().any(|name| name == figure.name), "{PAGE} doesn't define {}", figure.name);
+    }
 }

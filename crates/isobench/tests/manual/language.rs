@@ -1,9 +1,8 @@
-//! The examples of the script language are executed: expression tables, and scripts in `sql`
-//! blocks.
+//! The examples of the script language are executed: expressions, and scripts in `sql` blocks.
 
 use isobench_script::{CommandKind, EvalContext, Prng, Symbols, Value, Variables, parse};
 
-use crate::markdown::{blocks, code, page, rows};
+use crate::markdown::{blocks, page};
 
 const PAGE: &str = "reference/script-language.md";
 
@@ -34,20 +33,20 @@ fn evaluate(expression: &str) -> String {
     }
 }
 
-/// Tables with the columns "example" and "value".
+/// The examples of a text: an expression and its value, on the lines of blocks marked with `expressions`.
+fn examples(text: &str) -> Vec<(String, String)> {
+    let lines = blocks(text, "expressions").concat();
+    let example = |line: &str| line.split_once(" → ").map(|(one, other)| (one.to_owned(), other.to_owned()));
+    lines.lines().map(|line| example(line).unwrap_or_else(|| panic!("no example: {line}"))).collect()
+}
+
 #[test]
 fn examples_of_expressions_have_the_values_they_show() {
-    let text = page(PAGE);
-    let mut checked = 0;
-    for (heading, cells) in rows(&text) {
-        let place = |title: &str| heading.iter().position(|cell| cell == title);
-        let (Some(example), Some(value)) = (place("example"), place("value")) else { continue };
-        let (example, value) = (code(&cells[example]), code(&cells[value]));
-        let (Some(example), Some(value)) = (example.first(), value.first()) else { continue };
-        assert_eq!(evaluate(example), *value, "{example}");
-        checked += 1;
+    let examples = examples(&page(PAGE));
+    assert!(examples.len() > 40, "only {} examples found: the test looks in the wrong place", examples.len());
+    for (expression, value) in examples {
+        assert_eq!(evaluate(&expression), value, "{expression}");
     }
-    assert!(checked > 40, "only {checked} examples found: the test looks in the wrong place");
 }
 
 #[test]
@@ -67,19 +66,15 @@ fn scripts_on_the_manuals_pages_parse() {
 #[test]
 fn functions_on_the_page_exist() {
     let text = page(PAGE);
-    let mut described = 0;
-    for (heading, cells) in rows(&text) {
-        if heading.first().map(String::as_str) != Some("function") {
-            continue;
-        }
-        for function in code(&cells[0]) {
-            let name = function.split('(').next().unwrap_or_default();
-            let told = evaluate(&format!("{name}()"));
-            assert!(!told.contains("unexpected function name"), "{name}: {told}");
-            described += 1;
-        }
+    let (_, section) = text.split_once("## Functions").expect("the page has functions");
+    let section = section.split("\n## ").next().unwrap_or_default();
+    let functions = examples(section);
+    for (function, _) in &functions {
+        let name = function.split('(').next().unwrap_or_default();
+        let told = evaluate(&format!("{name}()"));
+        assert!(!told.contains("unexpected function name"), "{name}: {told}");
     }
     // The manual of pgbench 18 has 21; `power` and `pow` are two.
-    assert_eq!(described, 21);
+    assert_eq!(functions.len(), 21);
     assert!(evaluate("nonsense()").contains("unexpected function name"));
 }

@@ -1,11 +1,31 @@
 //! Encodes chunks. This is on a benchmark's hot path, so only the chunk itself is allocated.
 //!
-//! A transaction consists of: its modes, if they are known; the number of operations, the outcome, and
-//! whether its end is known, in one number; the differences of its number and its start from those of the preceding
-//! transaction in the chunk; its client; its duration. An operation is a byte of bits
-//! (`super::bits`) and up to four numbers: table, key, counter, value; in an observed history, the
-//! number of the statement follows a read, a write or a row missed. Numbers have 7 bits per byte,
-//! the lowest first (LEB128); signed ones are zigzag-coded.
+//! | transaction | |
+//! |---|---|
+//! | varint | only if its modes are known: 3 + 4 × level (0 read uncommitted to 3 serializable) + 16 if read only + 32 if deferrable. The lowest two bits are 3 in no other first number |
+//! | varint | number of operations × 8 + (4 if the end is unknown) + outcome (0 committed, 1 aborted, 2 unknown) |
+//! | signed varint | its number, less that of the one before in this chunk (0 before the first) |
+//! | varint | client |
+//! | signed varint | begin, likewise |
+//! | varint | end less begin; missing if the end is unknown |
+//! | operations | one after the other |
+//!
+//! | operation | |
+//! |---|---|
+//! | 1 byte | bits 0 to 2: 0 read, 1 write, 2 insert, 3 append, 4 read of a list, 5 read of a group, 6 row that a search missed. Bit 3: same table as the operation before. Bit 4: same key. Bit 5: a counter follows. Bits 6 and 7: the value; 0 none, 1 as it is, 2 as the difference to the transaction's number, 3 it is the transaction's number |
+//! | varint | table, if it isn't the same |
+//! | signed varint | key (of a group's read: the group), less that of the operation before; missing if it is the same |
+//! | signed varint | counter, less that of the last operation before that had one; if bit 5 is set |
+//! | signed varint | value, or its difference; if bits 6 and 7 are 1 or 2. An append's element is its value |
+//! | signed varint | of an insert: the group |
+//! | varint | in an observed history, of a read, a write or a row missed: the statement's number + 1, or 0 |
+//! | list | of a read of a list or a group: varint, how many; for each a signed varint, the difference to the one before (to 0 for the first) |
+//!
+//! Before a transaction's first operation table, key and counter are 0. Inserts and reads of lists and groups have
+//! no value and no counter, appends no counter. A missed row has *after* as its counter and *before* as its value,
+//! each only if there is one.
+//!
+//! Not here: header, trailer and numbers (`binary.rs`).
 
 use super::super::{Draft, FormatError, History, Kind, Record, Transaction, TransactionOutcome};
 use super::{CHUNK, CHUNK_HEAD, MODE, OPEN_END, Reference, bits, chunk_checksum, read_chunk, value, zigzag};

@@ -1,7 +1,6 @@
 //! The reproductions of known limitations, pasted into two psql sessions.
 
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use isobench_probe::LIMITATIONS;
@@ -81,12 +80,4 @@ fn a_reproduction_shows_the_limitation() {
         said[2].contains("ERROR:  could not serialize access due to read/write dependencies"),
         "{said:?}"
     );
-}
-
-/// The manual shows the printed reproduction, with the number of transactions for its server.
-#[test]
-fn the_manual_has_the_reproduction() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/probe.md");
-    let page = std::fs::read_to_string(page).expect("the page");
-    assert!(page.contains(&LIMITATIONS[0].reproduction(610)), "{}", LIMITATIONS[0].reproduction(610));
 }

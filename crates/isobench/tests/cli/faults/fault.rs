@@ -73,14 +73,13 @@ impl What {
 
 use Command::{Audit, Compare, Init, Pgbench, Probe, Run, RunConnect};
 
-const CHECKED: &str = "the time given + 60 s";
+const CHECKED: &str = "T + 60 s";
 
 pub const FAULTS: &[Fault] = &[
     Fault {
         title: "The server stops answering",
-        text: "SIGSTOP to all processes of the server. Statements of clients are cancelled ten seconds after the \
-            end of the time given, and left two seconds later; checking and tidying up have ten seconds for \
-               each step.",
+        text: "SIGSTOP to all its processes. isobench cancels clients' statements ten seconds after T, and leaves them \
+               two seconds later. Checking and tidying up have ten seconds for each step.",
         what: What::Stop,
         ends: &[(Run, CHECKED), (RunConnect, CHECKED), (Compare, CHECKED), (Audit, CHECKED)],
     },
@@ -113,8 +112,7 @@ pub const FAULTS: &[Fault] = &[
     },
     Fault {
         title: "The server is killed",
-        text: "SIGKILL to all processes of the server. A server that may restart gets ten seconds for it, so that \
-            its tables can be checked.",
+        text: "SIGKILL to all its processes. It gets ten seconds to restart, so that isobench can check the tables.",
         what: What::Kill,
         ends: &[
             (Run, "15 s"),
@@ -128,24 +126,19 @@ pub const FAULTS: &[Fault] = &[
     },
     Fault {
         title: "The network is cut",
-        text: "A proxy between isobench and the server forwards nothing any more and answers no one.",
+        text: "A proxy in between forwards and answers nothing any more.",
         what: What::Cut,
         ends: &[(Run, CHECKED), (RunConnect, CHECKED), (Compare, CHECKED), (Audit, CHECKED)],
     },
     Fault {
         title: "A statement sends notices without end",
-        text: "A script whose statement raises notices in a loop. It is cancelled ten seconds after the end of the \
-            time given.",
+        text: "A statement raises notices in a loop. isobench cancels it ten seconds after T.",
         what: What::Notices,
-        ends: &[
-            (Run, "the time given + 15 s"),
-            (RunConnect, "the time given + 15 s"),
-            (Compare, "the time given + 30 s"),
-        ],
+        ends: &[(Run, "T + 15 s"), (RunConnect, "T + 15 s"), (Compare, "T + 30 s")],
     },
     Fault {
         title: "The disk is full",
-        text: "`--json` names a device that takes nothing. What was measured is printed.",
+        text: "`--json` names a full device. isobench prints what was measured.",
         what: What::FullDisk,
         ends: &[
             (Run, "as planned"),
@@ -157,13 +150,13 @@ pub const FAULTS: &[Fault] = &[
     },
     Fault {
         title: "Files may not grow",
-        text: "`ulimit -f 1`. What was measured is printed.",
+        text: "`ulimit -f 1`. isobench prints what was measured.",
         what: What::FileLimit,
         ends: &[(Run, "as planned"), (RunConnect, "as planned"), (Compare, "as planned")],
     },
     Fault {
         title: "Ctrl-C",
-        text: "One SIGINT. Clients finish what they are doing, for up to three seconds; what was measured is reported.",
+        text: "One SIGINT. Clients have three seconds to finish; isobench reports what was measured.",
         what: What::Interrupt,
         ends: &[
             (Run, "15 s"),
@@ -177,7 +170,7 @@ pub const FAULTS: &[Fault] = &[
     },
     Fault {
         title: "The terminal is closed",
-        text: "SIGHUP. The same as Ctrl-C.",
+        text: "SIGHUP, as Ctrl-C.",
         what: What::HangUp,
         ends: &[
             (Run, "15 s"),
@@ -208,7 +201,7 @@ pub const FAULTS: &[Fault] = &[
     },
     Fault {
         title: "No threads",
-        text: "Memory (`ulimit -v`) for fewer threads than `--jobs` asks for.",
+        text: "Memory (`ulimit -v`) for fewer threads than `--jobs`.",
         what: What::NoThreads,
         ends: &[(Run, "at once"), (Compare, "at once"), (Audit, "at once"), (Pgbench, "at once")],
     },

@@ -201,7 +201,7 @@ pub fn play(fault: &Fault, command: Command, shared: &Shared) -> Ended {
     assert!(!finished.stderr.contains("panicked"), "{}, {line}: {}", fault.title, finished.stderr);
     let status = match (finished.code(), std::os::unix::process::ExitStatusExt::signal(&finished.status)) {
         (Some(code), _) => code.to_string(),
-        (None, signal) => format!("dies of signal {}", signal.unwrap_or_default()),
+        (None, signal) => format!("signal {}", signal.unwrap_or_default()),
     };
     let result = result(&scene, command);
     if std::env::var_os("FAULTS_SHOWN").is_some() || finished.code().is_none() {
@@ -228,7 +228,7 @@ fn result(scene: &Scene, command: Command) -> &'static str {
     let reason = document["incomplete_reason"].as_str().unwrap_or_default();
     assert!(!reason.is_empty(), "{}: an incomplete document says why", command.name());
     let measured = document::rounds(&document).any(|round| document::count(round, "/attempts/started") > 0);
-    if measured { "incomplete, with what was measured and the reason" } else { "incomplete, with the reason" }
+    if measured { "partial" } else { "reason only" }
 }
 
 /// Describes the contents of a probe's matrix.
@@ -238,7 +238,7 @@ fn of_matrix(text: &str) -> &'static str {
         return "complete";
     }
     assert!(matrix["incomplete_reason"].as_str().is_some_and(|reason| !reason.is_empty()), "{matrix:#}");
-    "incomplete, with the reason"
+    "reason only"
 }
 
 /// Causes the fault. Returns the server's main process.
