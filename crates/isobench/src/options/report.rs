@@ -5,16 +5,42 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, ValueEnum};
 use isobench_plan::Requirement;
 use isobench_result::figure::requirement;
+use isobench_result::{Axis, Wanted};
+
+use crate::latest;
+use crate::saved::tags::tag;
 
 /// Options of `isobench report`.
 #[derive(Debug, Args)]
 pub struct ReportOptions {
-    /// Results of --json, or folders with a result.json; - is standard input [default: the newest,
-    /// isobench-results/latest]
+    /// The results [default: list those in --folder]
     ///
-    /// One to show it again, two to compare the second with the first, more to see them as a series.
-    #[arg(value_name = "FILE|FOLDER")]
-    pub files: Vec<PathBuf>,
+    /// One is shown again; the second of two is compared with the first; more are a series. Each is
+    /// the path of a file or folder, or of --folder: latest, latest~N (the Nth before it), a name, or
+    /// a tag that only one has. - is standard input.
+    #[arg(id = "saved", value_name = "RESULT")]
+    pub results: Vec<PathBuf>,
+    /// The folder of the results
+    #[arg(long, value_name = "FOLDER", default_value = latest::FOLDER)]
+    pub folder: PathBuf,
+    /// Show this figure over the results, and where it changed; without RESULTs over all in --folder
+    /// [default for three and more results: tps]
+    ///
+    /// [LEVEL.]METRIC[.low|.high] as for --require, such as tps or serializable.ratio.
+    #[arg(long, value_name = "METRIC")]
+    pub metric: Option<Wanted>,
+    /// Order a series by time, tag:KEY (tags KEY=VALUE), server-version or setting:NAME [default: time]
+    #[arg(long, value_name = "AXIS")]
+    pub by: Option<Axis>,
+    /// Give the result this tag: a word, or KEY=VALUE, where a key has one value (repeatable)
+    #[arg(long, value_name = "TAG", value_parser = tag)]
+    pub tag: Vec<String>,
+    /// Make a page of many servers, of the results in this folder and below it (*.json)
+    ///
+    /// The page is FOLDER/index.html, unless --html names another. A result that doesn't agree with
+    /// itself is left out; then the status is 1.
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["saved", "metric", "tag"])]
+    pub servers: Option<PathBuf>,
     /// What is written, and where.
     #[command(flatten)]
     pub rendering: RenderingOptions,
