@@ -131,7 +131,7 @@ fn two_results_in_every_format() {
             &["A: three-levels.json, PostgreSQL", "B: slower.json, ", "\nserializable ", "0.80 × (−20 %)"][..],
         ),
         ("markdown", &["| serializable<br>8 clients  ", "0.80 × (−20 %)"]),
-        ("csv", &["workload,scale,clients", ",serializable,0.7"]),
+        ("csv", &["workload,scale,clients", ",serializable,0.8"]),
         ("json", &["\"format\": \"isobench/pair\"", "\"name\": \"slower.json\""]),
     ] {
         let options = ["report", "three-levels.json", "slower.json", "--format", format];
