@@ -3,19 +3,7 @@
 use std::fmt::Write as _;
 
 use isobench_result::FIGURES;
-use isobench_result::figure::{Better, OfRound};
-use isobench_testkit::golden;
-
-use crate::markdown::{page, root};
-
-const PAGE: &str = "reference/result-format.md";
-
-#[test]
-fn columns_of_figures_are_those_of_the_program() {
-    let mut text = page(PAGE);
-    golden::fill_with(&mut text, "round-figures", &of_rounds());
-    golden::expect(root().join("docs").join(PAGE), &text);
-}
+use isobench_result::figure::Better;
 
 /// The table of all figures, for the page on commands.
 pub fn of_cells() -> String {
@@ -31,20 +19,6 @@ pub fn of_cells() -> String {
         let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
         let (names, meaning, population) = (names.join(", "), figure.meaning, figure.population);
         writeln!(table, "| {names} | {meaning} | {population} | {better} | {interval} |").expect("writes");
-        table
-    })
-}
-
-fn of_rounds() -> String {
-    let head = "| column | type | nullable | holds | in |\n|---|---|---|---|---|\n";
-    FIGURES.iter().fold(head.to_owned(), |mut table, figure| {
-        let kind = match figure.of_round {
-            None => return table,
-            Some(OfRound::Number(_)) => "DOUBLE | yes",
-            Some(OfRound::Count(_)) => "BIGINT | yes",
-            Some(OfRound::Total(_)) => "BIGINT | no",
-        };
-        writeln!(table, "| `{}` | {kind} | {} | rounds |", figure.name, figure.meaning).expect("writes");
         table
     })
 }
