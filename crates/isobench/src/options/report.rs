@@ -39,7 +39,7 @@ pub struct ReportOptions {
     ///
     /// The page is FOLDER/index.html, unless --html names another. A result that doesn't agree with
     /// itself is left out; then the status is 1.
-    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["saved", "metric", "tag"])]
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["saved", "folder", "metric", "tag"])]
     pub servers: Option<PathBuf>,
     /// What is written, and where.
     #[command(flatten)]
@@ -78,20 +78,20 @@ pub struct ReportOptions {
 /// What is written of one result or several, and where.
 #[derive(Debug, Args)]
 pub struct RenderingOptions {
-    /// Write the report to this file as HTML; - is standard output [default of report with
-    /// one result: FILE with .html instead of .json, in a folder report.html]
+    /// Write the report to this file as HTML; - is standard output [default of one result: report.html
+    /// in its folder, for FILE.json FILE.html]
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Write the result with its summaries computed anew (of several results, their comparison) to
-    /// this file as JSON; - is standard output
+    /// Write the result with recomputed summaries, the comparison or the series to this file as JSON;
+    /// - is standard output, also for the list
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Write a line for each round (of several results, for each cell) to this file as CSV; - is
-    /// standard output
+    /// Write a line for each round (of two results for each cell, of a series for each result) to this
+    /// file as CSV; - is standard output
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
-    /// Print in this format to standard output [default, unless files are named or report has
-    /// one result: text]
+    /// Print in this format to standard output [default, unless a file is named or one result shown:
+    /// text]
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<ReportFormat>,
 }
@@ -103,9 +103,9 @@ pub enum ReportFormat {
     Text,
     /// GitHub-flavoured Markdown, for a comment on a pull request
     Markdown,
-    /// A line for each round (of several results, for each cell)
+    /// A line for each round, cell or result, as --csv
     Csv,
-    /// The result with its summaries computed anew (of several results, their comparison)
+    /// The same as --json
     Json,
     /// Of one result, Bencher Metric Format: all figures that --require knows, as JSON
     Bencher,

@@ -91,7 +91,7 @@ fn results_are_found_by_name_tag_and_age() {
         (&["x", "--folder", "nosuch"], "isobench compare and audit make it, --folder names another one"),
         (&["--details"], "name one RESULT, such as latest"),
         (&["--html", "x.html"], "name one, such as latest"),
-        (&["--json", "list.json"], "the list is text, or with --json - JSON"),
+        (&["--json", "list.json"], "the list is text, or JSON (--json -)"),
         (&["latest", "--by", "time"], "--by orders a series"),
     ] {
         scene.run(&[&["report"], words].concat()).expect(1).says(&[message]);
@@ -214,6 +214,7 @@ fn results_of_servers_are_one_page() {
     for (words, message) in [
         (&["--servers", "empty"][..], "\"empty\": there is no result in it"),
         (&["--servers", "empty", "x.json"], "cannot be used with"),
+        (&["--servers", "empty", "--folder", "all"], "cannot be used with"),
         (&["--servers", "empty", "--format", "text"], "of the other options it takes --html"),
     ] {
         scene.run(&[&["report"], words].concat()).expect(1).says(&[message]);

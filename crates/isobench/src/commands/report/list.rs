@@ -22,7 +22,11 @@ pub fn list(saved: &Saved, options: &RenderingOptions) -> Outcome {
         (None, None | Some(ReportFormat::Text)) => false,
         (None, Some(ReportFormat::Json)) => true,
         (Some(path), None) if is_stream(path) => true,
-        _ => return Err(Failure::setup("the list is text, or with --json - JSON; of a result name it")),
+        _ => {
+            return Err(Failure::setup(
+                "the list is text, or JSON (--json -); for other formats name a result",
+            ));
+        }
     };
     let row =
         |result: &SavedResult| ResultRow::of(&result.name, &result.tags, result.seconds(), &result.document);
