@@ -7,7 +7,6 @@
 
 mod accounting;
 mod answer;
-mod card;
 mod chart;
 mod conflicts;
 mod durability;
@@ -29,7 +28,6 @@ mod server_side;
 mod servers;
 mod sheet;
 mod table;
-mod tradeoff;
 mod verdict;
 
 use base64::Engine as _;
@@ -45,7 +43,7 @@ use isobench_result::words::{capital, distinct};
 
 pub use chart::Figure;
 pub use chart::graph::{Arrow, Node, graph};
-pub use occasions::{metric, pair, trend};
+pub use occasions::{pair, trend};
 pub use part::{code, table};
 pub use pictures::picture;
 pub use servers::servers;
@@ -83,14 +81,14 @@ const PLAIN: Section = Section { id: "", title: "", folded: None, body: |_| None
 /// The sections in the order of the page.
 static SECTIONS: [Section; 16] = [
     Section { id: "answer", title: "Answer", body: answer::body, ..PLAIN },
-    Section { id: "tradeoff", title: "What it costs, what it buys", figures: tradeoff::body, ..PLAIN },
+    Section { id: "tradeoff", title: "What it costs, what it buys", body: matrix::body, ..PLAIN },
     Section { id: "requirements", title: "Requirements", body: requirements::body, ..PLAIN },
     Section { id: "experiment", title: "The published experiment", body: experiment::body, ..PLAIN },
     Section { id: "durability", title: "Faults and durability", figures: durability::body, ..PLAIN },
     Section { id: "overhead", title: "What each level costs", body: overhead::body, ..PLAIN },
     Section { id: "pictures", title: "Rates, and where the time went", figures: pictures::rates, ..PLAIN },
     Section { id: "conflicts", title: "Conflicts", body: conflicts::body, ..PLAIN },
-    Section { id: "course", title: "Latency, and the course of time", figures: pictures::course, ..PLAIN },
+    Section { id: "course", title: "Latency, and where sessions waited", figures: pictures::course, ..PLAIN },
     Section { id: "verdict", title: "Verdict", body: verdict::body, ..PLAIN },
     Section { id: "machines", title: "The machines", body: machines::body, ..PLAIN },
     Section { id: "limits", title: "What the numbers do not say", body: limits::body, ..PLAIN },

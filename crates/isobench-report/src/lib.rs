@@ -12,7 +12,7 @@
 //! | `markdown` | the answer and the table for a comment on a pull request |
 //! | `csv` | one line per round |
 //! | `tables` | rounds, time series and recorded transactions, for other programs |
-//! | `pair`, `trend`, `metric_trend` | several results, in every layout |
+//! | `pair`, `trend` | several results, in every layout |
 //! | `overview` | many results, a row for each |
 //! | `servers` | results of many servers, as a page |
 //! | `gate` | what was asked and found, as `JUnit` and SARIF |
@@ -30,7 +30,6 @@ mod csv;
 pub mod gate;
 mod html;
 mod markdown;
-mod metric_trend;
 mod overview;
 mod pair;
 mod tables;
@@ -41,12 +40,12 @@ mod trend;
 pub use csv::{titles as csv_titles, to_csv};
 pub use html::{servers, to_html};
 pub use markdown::to_markdown;
-pub use metric_trend::METRIC_TREND_TITLES;
 pub use overview::overview;
 pub use tables::{ExportError, TransactionsTable, write_rounds, write_series};
 pub use text::layout::wrap;
 pub use text::{Extent, Terminal, Text, folder_of, phrase, render, statements, witness};
 pub use trackers::{to_bencher, to_github_action_benchmark};
+pub use trend::TREND_TITLES;
 
 /// What other pages than those of results are made of.
 pub mod page {

@@ -22,8 +22,7 @@
 //! | `overhead` | what each level costs, by the parameters that vary |
 //! | `columns` | the columns of a line per round, and per bin of its time series |
 //! | `pair` | two results side by side, and what counts as a regression |
-//! | `trend` | a series of results: how each cell went |
-//! | `metric_trend` | one figure over many results, by time or something else, with change points |
+//! | `trend` | one figure over many results, by time or something else, with change points |
 //! | `overview` | what is known of one of many results |
 //! | `require` | whether a result keeps the thresholds that were set for it |
 //! | `seen` | what was seen of the transactions, and what stayed dark |
@@ -67,7 +66,6 @@ pub mod factor;
 pub mod figure;
 mod journal;
 pub mod machines;
-pub mod metric_trend;
 pub mod numbers;
 pub mod overhead;
 mod overview;
@@ -105,19 +103,16 @@ pub use document::{
 };
 pub use figure::{FIGURES, Figure, Wanted};
 pub use journal::Journal;
-pub use metric_trend::{
-    Axis, AxisError, METRIC_TREND_FORMAT, METRIC_TREND_FORMAT_VERSION, MetricChange, MetricPoint,
-    MetricSeries, MetricTrend, TrendResult, metric_trend,
-};
 pub use overview::ResultRow;
 pub use pair::{
     Difference, Figures, LevelRatio, PAIR_FORMAT, PAIR_FORMAT_VERSION, Pair, PairError, PairRatio,
     PairedCell, Regression, Side, compare_results,
 };
 pub use require::{concerns, judge, requirement_lines};
-pub use server_matrix::{ServerEntry, ServerMatrix, ServerRow, Submitted, objections};
+pub use server_matrix::{ServerEntry, ServerMatrix, ServerRow, Submitted, contradictions, objections};
 pub use summarise::{between, resolution};
 pub use trend::{
-    TREND_FORMAT, TREND_FORMAT_VERSION, Trend, TrendCell, TrendError, TrendPoint, compare_series,
+    Axis, AxisError, TREND_FORMAT, TREND_FORMAT_VERSION, Trend, TrendChange, TrendPoint, TrendResult,
+    TrendSeries, trend,
 };
 pub use view::{Emphasis, Line};

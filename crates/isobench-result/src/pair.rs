@@ -24,9 +24,8 @@ use crate::view::Proof;
 
 pub use between_levels::LevelRatio;
 pub use differences::Difference;
-pub(crate) use differences::{conditions, unequal};
+pub(crate) use differences::conditions;
 pub use regression::Regression;
-pub(crate) use table::{ratio_entry, verdict};
 
 /// The value of `format` in a pair's JSON.
 pub const PAIR_FORMAT: &str = "isobench/pair";
@@ -331,11 +330,6 @@ impl Side {
             started_at: document.started_at.clone(),
             complete: document.complete,
         }
-    }
-
-    /// The same with the name of its file.
-    pub(crate) fn named(document: &Document, name: &str) -> Side {
-        Side { name: name.to_owned(), ..Side::of(document) }
     }
 
     /// The letter or number with what is known of the result, in words.

@@ -1,4 +1,5 @@
-//! Results of many servers: for each server and workload, what each level costs and what it keeps.
+//! Results of many servers: for each server and workload, what each level costs and what it keeps; and
+//! what speaks against counting on a result.
 //!
 //! Not here: where results are found, and the page (`isobench-report`).
 
@@ -75,15 +76,15 @@ pub struct ServerEntry {
 }
 
 impl ServerMatrix {
-    /// Puts results side by side, without those of another version of measuring. Cells with a strategy
-    /// or with other factors than level and clients are left out.
+    /// Puts those results side by side that can be counted on ([`objections`]). Cells with a strategy or
+    /// with other factors than level and clients are left out.
     pub fn of(results: &[Submitted<'_>]) -> ServerMatrix {
         let mut rows: BTreeMap<(String, String, u32), BTreeMap<String, Vec<ServerEntry>>> = BTreeMap::new();
         let (mut levels, mut left_out) = (Vec::new(), Vec::new());
         for Submitted { file, document } in results {
-            if document.measurement_version != MEASUREMENT_VERSION {
-                let version = document.measurement_version;
-                left_out.push(format!("{file} was measured in another way (measurement version {version})"));
+            let why = objections(document);
+            if !why.is_empty() {
+                left_out.push(format!("{file}: {}", why.join("; ")));
                 continue;
             }
             let document = summarised(document);
@@ -160,7 +161,6 @@ fn machine(document: &Document) -> String {
 }
 
 /// What speaks against counting on a result, a sentence each: for those who collect results of others.
-/// It can't show that a result was measured, only that it agrees with itself.
 pub fn objections(document: &Document) -> Vec<String> {
     let mut found = Vec::new();
     if !document.complete {
@@ -178,10 +178,25 @@ pub fn objections(document: &Document) -> Vec<String> {
     }
     for cell in &document.cells {
         let name = format!("{}, {}", cell.workload, cell.level.name());
-        let wrong = cell.rounds.iter().filter_map(|round| round.check().err());
-        found.extend(wrong.map(|error| format!("{name}: attempts don't add up: {error}")));
         let asked = cell.rounds.iter().flat_map(|round| &round.contradictions);
         found.extend(asked.map(|why| format!("{name}: another level ran than the one asked for: {why}")));
+    }
+    found.extend(contradictions(document));
+    found
+}
+
+/// In what a result doesn't agree with itself, a sentence each. That it agrees doesn't show that it was
+/// measured.
+pub fn contradictions(document: &Document) -> Vec<String> {
+    let mut found = Vec::new();
+    for cell in &document.cells {
+        let name = format!("{}, {}", cell.workload, cell.level.name());
+        let wrong = cell.rounds.iter().filter_map(|round| round.check().err());
+        found.extend(wrong.map(|error| format!("{name}: attempts don't add up: {error}")));
+    }
+    // Another version may have computed another summary from the same rounds.
+    if document.measurement_version != MEASUREMENT_VERSION {
+        return found;
     }
     let computed = summarised(document);
     let differ = document.cells.iter().zip(&computed.cells).any(|(said, computed)| {
@@ -249,7 +264,10 @@ mod tests {
         let results = results.map(|(file, document)| Submitted { file, document });
         let matrix = ServerMatrix::of(&results);
         assert_eq!(matrix.levels, ["read committed", "repeatable read", "serializable"]);
-        assert_eq!(matrix.left_out, ["stale.json was measured in another way (measurement version 1)"]);
+        assert_eq!(
+            matrix.left_out,
+            ["stale.json: it was measured in another way: measurement version 1, not 4"]
+        );
         let of = |row: &ServerRow| -> Vec<(String, String)> {
             row.entries.iter().map(|(level, entry)| (level.clone(), entry.file.clone())).collect()
         };

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use isobench_comparison::{Failure, Outcome};
 use isobench_isolation::history::binary::MAGIC;
 use isobench_report::gate::{JUNIT_START, SARIF_SCHEMA};
-use isobench_report::{METRIC_TREND_TITLES, csv_titles};
-use isobench_result::{FORMAT, METRIC_TREND_FORMAT, PAIR_FORMAT, TREND_FORMAT};
+use isobench_report::{TREND_TITLES, csv_titles};
+use isobench_result::{FORMAT, PAIR_FORMAT, TREND_FORMAT};
 use isobench_trust::refuse_foreign_links;
 
 use crate::output::is_stream;
@@ -29,10 +29,8 @@ pub enum Kind {
     Comparison,
     /// Two results compared, CSV.
     PairLines,
-    /// A series of results, CSV.
-    TrendLines,
     /// One figure of a series of results, CSV.
-    MetricTrendLines,
+    TrendLines,
     /// The tags of a result, JSON.
     Tags,
     /// What would be seen of statements, JSON.
@@ -159,7 +157,7 @@ impl Kind {
         match self {
             Kind::Result => "result",
             Kind::Page => "report",
-            Kind::Lines | Kind::PairLines | Kind::TrendLines | Kind::MetricTrendLines | Kind::Table => "table",
+            Kind::Lines | Kind::PairLines | Kind::TrendLines | Kind::Table => "table",
             Kind::Tags => "file of tags",
             Kind::Comparison => "comparison",
             Kind::Preview => "preview",
@@ -177,10 +175,8 @@ impl Kind {
         let text = String::from_utf8_lossy(head);
         match self {
             Kind::Result => is_json(&text, FORMAT),
-            Kind::Comparison => {
-                [PAIR_FORMAT, TREND_FORMAT, METRIC_TREND_FORMAT].iter().any(|format| is_json(&text, format))
-            }
-            Kind::MetricTrendLines => text.starts_with(METRIC_TREND_TITLES),
+            Kind::Comparison => [PAIR_FORMAT, TREND_FORMAT].iter().any(|format| is_json(&text, format)),
+            Kind::TrendLines => text.starts_with(TREND_TITLES),
             Kind::Tags => is_json(&text, TAGS_FORMAT),
             Kind::Preview => is_json(&text, PREVIEW_FORMAT),
             Kind::Advice => is_json(&text, isobench_advice::FORMAT),
@@ -191,7 +187,6 @@ impl Kind {
             Kind::Sarif => text.contains(SARIF_SCHEMA) && text.contains("\"name\": \"isobench\""),
             Kind::Lines => text.starts_with(&csv_titles(3)),
             Kind::PairLines => first_line(&text).contains(",a_tps,"),
-            Kind::TrendLines => text.starts_with("result,name,started_at,"),
             Kind::History => head.starts_with(&MAGIC),
             Kind::Table => text.starts_with("started_at,cell,"),
         }
@@ -214,9 +209,7 @@ mod tests {
     use isobench_report::{
         ExportError, Layouts as _, TransactionsTable, to_csv, to_html, write_rounds, write_series,
     };
-    use isobench_result::{
-        Axis, Client, Document, Plan, Server, compare_results, compare_series, metric_trend,
-    };
+    use isobench_result::{Axis, Client, Document, Plan, Server, compare_results, trend};
 
     use super::*;
 
@@ -224,10 +217,7 @@ mod tests {
     fn what_we_write_is_recognised_and_nothing_else() {
         let document = Document::new(Server::default(), Client::default(), Plan::default());
         let pair = compare_results(&document, &document).expect("the same version");
-        let named = [("a".to_owned(), &document), ("b".to_owned(), &document)];
-        let trend = compare_series(&named).expect("the same version");
-        let figure = "tps".parse().expect("a figure");
-        let metric = metric_trend(&[], &figure, &Axis::Time);
+        let trend = trend(&[], &"tps".parse().expect("a figure"), &Axis::Time);
         let texts = [
             (Kind::Result, document.to_json()),
             (Kind::Page, to_html(&document)),
@@ -235,16 +225,13 @@ mod tests {
             (Kind::Comparison, pair.to_json()),
             (Kind::PairLines, pair.to_csv()),
             (Kind::TrendLines, trend.to_csv()),
-            (Kind::MetricTrendLines, metric.to_csv()),
             (Kind::Tags, format!("{{\n  \"format\": \"{TAGS_FORMAT}\",\n}}")),
             (Kind::JUnit, junit("race", &[]).expect("XML")),
             (Kind::Sarif, sarif(&[], &|_| None)),
             (Kind::Table, table(|output| write_rounds(&document, output))),
             (Kind::Preview, format!("{{\n  \"format\": \"{PREVIEW_FORMAT}\",\n}}")),
         ];
-        for comparison in [trend.to_json(), metric.to_json()] {
-            assert!(Kind::Comparison.recognises(comparison.as_bytes()));
-        }
+        assert!(Kind::Comparison.recognises(trend.to_json().as_bytes()));
         assert!(
             Kind::Page.recognises(pair.to_html().as_bytes())
                 && Kind::Page.recognises(trend.to_html().as_bytes())

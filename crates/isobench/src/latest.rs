@@ -144,21 +144,6 @@ fn complete(folder: &Path) -> Option<PathBuf> {
     Some(folder.join(RESULT)).filter(|result| result.is_file())
 }
 
-/// The link to the newest result.
-///
-/// # Errors
-/// There is none here.
-pub fn newest() -> Outcome<PathBuf> {
-    let link = Path::new(FOLDER).join(NAME);
-    match link.symlink_metadata() {
-        Ok(_) => Ok(link),
-        Err(_) => Err(Failure::setup(format!(
-            "no result is named, and there is no {} in this folder; name one, or measure: isobench compare",
-            link.display()
-        ))),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

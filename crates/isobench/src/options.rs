@@ -14,7 +14,6 @@ mod gates;
 mod help;
 mod init;
 mod machines;
-mod matrix;
 mod monitor;
 mod observe;
 mod peers;
@@ -25,10 +24,8 @@ mod record;
 #[cfg(test)]
 mod reference;
 mod report;
-mod results;
 mod run;
 mod scripts;
-mod trend;
 mod unknown;
 mod workloads;
 mod written;
@@ -42,7 +39,6 @@ pub use gates::GateOptions;
 pub use help::{CompletionsOptions, HelpOptions, ManOptions, Shell};
 pub use init::{InitArguments, TableOptions};
 pub use machines::MachineOptions;
-pub use matrix::{CheckResultOptions, MatrixOptions};
 pub use monitor::MonitorOptions;
 pub use observe::ObserveOptions;
 pub use peers::PeersOptions;
@@ -51,12 +47,8 @@ pub use probe::ProbeOptions;
 pub use race::RaceOptions;
 pub use record::RecordOptions;
 pub use report::{RenderingOptions, ReportFormat, ReportOptions};
-pub use results::{
-    CompareResultsOptions, ListOptions, PruneOptions, ResultsCommand, ResultsOptions, TagOptions,
-};
 pub use run::RunOptions;
 pub use scripts::{CaptureOptions, CopyOptions, ScriptsOptions, Unit};
-pub use trend::TrendOptions;
 pub use unknown::{elsewhere, suggest};
 pub use workloads::WorkloadsOptions;
 pub use written::command;
@@ -113,16 +105,8 @@ pub enum Command {
     Race(RaceOptions),
     /// Check a recorded history: what it proves about the isolation level
     Check(CheckOptions),
-    /// Show a saved result again, compare two of them, or show a series
+    /// List saved results, show one again, compare two, or show how a figure changed over many
     Report(ReportOptions),
-    /// List, tag, compare and prune saved results
-    Results(ResultsOptions),
-    /// Show one figure over many saved results, and where it changed
-    Trend(TrendOptions),
-    /// Make a page of the results of many servers: what each level costs, and what it keeps
-    Matrix(MatrixOptions),
-    /// Check that saved results agree with themselves, before they are counted on
-    CheckResult(CheckResultOptions),
     /// Run one benchmark, with pgbench's options and summary
     #[command(disable_help_flag = true)]
     Run(RunOptions),
@@ -161,22 +145,8 @@ pub fn program() -> Program {
 }
 
 /// The commands that the usual help only names; `isobench help` describes them.
-const FURTHER: [&str; 14] = [
-    "record",
-    "scripts",
-    "trend",
-    "observe",
-    "init",
-    "workloads",
-    "plans",
-    "results",
-    "matrix",
-    "check-result",
-    "server",
-    "peers",
-    "completions",
-    "man",
-];
+const FURTHER: [&str; 10] =
+    ["record", "scripts", "observe", "init", "workloads", "plans", "server", "peers", "completions", "man"];
 
 /// The same with the commands that most users need.
 fn briefly(program: Program) -> Program {

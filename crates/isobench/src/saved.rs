@@ -1,14 +1,13 @@
 //! The results that are saved in a folder: found, put in order, and found again by their names, tags
 //! and age.
 //!
-//! Not here: their tags as a file (`saved/tags.rs`), the removal of results (`commands/results/prune.rs`).
+//! Not here: their tags as a file (`saved/tags.rs`).
 
 pub mod tags;
 
 use std::fs;
-use std::io::{ErrorKind, Read as _};
+use std::io::{self, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
 use isobench_comparison::{Failure, Outcome};
 use isobench_result::Document;
@@ -16,13 +15,13 @@ use isobench_suggest::did_you_mean;
 use isobench_trust::{open_to_show, refuse_foreign_links};
 
 use crate::latest::{self, RESULT};
-use crate::output::shown;
+use crate::output::{is_stream, say, shown};
 
 /// The name of the newest result; with `~N` the Nth before it.
 const LATEST: &str = "latest";
 
 /// A saved result.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct SavedResult {
     /// The name of its folder, or its path if it was named by that.
     pub name: String,
@@ -39,10 +38,6 @@ pub struct SavedResult {
 pub struct Saved {
     /// The results, the oldest first.
     pub results: Vec<SavedResult>,
-    /// What has a `result.json` that can't be read, a sentence each.
-    pub unreadable: Vec<String>,
-    /// The names of everything else, except for the link to the newest result.
-    pub foreign: Vec<String>,
 }
 
 /// Reads a result.
@@ -89,10 +84,25 @@ impl SavedResult {
         Ok(SavedResult { name: name.to_owned(), path, tags, document })
     }
 
-    /// The time since the start of measuring, if it says when that was.
-    pub fn age(&self) -> Option<Duration> {
-        let started = humantime::parse_rfc3339_weak(self.document.started_at.as_deref()?).ok()?;
-        SystemTime::now().duration_since(started).ok()
+    /// The result of a path: standard input, a file, or the newest in a folder.
+    fn at(given: &Path) -> Outcome<SavedResult> {
+        if is_stream(given) {
+            let mut bytes = Vec::new();
+            let read = io::stdin().lock().read_to_end(&mut bytes);
+            read.map_err(|error| Failure::setup(format!("could not read standard input: {error}")))?;
+            let document = parse(given, &bytes)?;
+            return Ok(SavedResult {
+                name: shown(given),
+                path: given.to_owned(),
+                tags: Vec::new(),
+                document,
+            });
+        }
+        let path = latest::result_in(given)?;
+        let document = read(&path)?;
+        // A file of this name may be somebody else's where results are files of any name.
+        let tags = tags::read(&path).unwrap_or_default();
+        Ok(SavedResult { name: path.display().to_string(), path, tags, document })
     }
 
     /// The whole seconds that measuring took, if both ends are known.
@@ -104,12 +114,12 @@ impl SavedResult {
 }
 
 impl Saved {
-    /// Reads the results in a folder. Links in it are not followed.
+    /// Reads the results in a folder, and warns of each that can't be read. Links in it are not followed.
     ///
     /// # Errors
     /// The folder can't be read, or a link on the way to it isn't to be trusted; the message names it.
     pub fn in_folder(folder: &Path) -> Outcome<Saved> {
-        let failure = |error: std::io::Error| {
+        let failure = |error: io::Error| {
             let hint = if error.kind() == ErrorKind::NotFound {
                 "; isobench compare and audit make it, --folder names another one"
             } else {
@@ -119,29 +129,28 @@ impl Saved {
         };
         refuse_foreign_links(folder).map_err(failure)?;
         let mut saved = Saved::default();
+        let mut unreadable = Vec::new();
         for entry in fs::read_dir(folder).map_err(failure)? {
             let entry = entry.map_err(failure)?;
             let name = entry.file_name().to_string_lossy().into_owned();
             let path = entry.path().join(RESULT);
             let is_folder = entry.file_type().map_err(failure)?.is_dir();
-            let has_result = || path.symlink_metadata().is_ok_and(|there| there.is_file());
-            if !is_folder || !has_result() {
-                if name != LATEST {
-                    saved.foreign.push(name);
-                }
+            if !is_folder || !path.symlink_metadata().is_ok_and(|there| there.is_file()) {
                 continue;
             }
             match SavedResult::read(&name, path) {
                 Ok(result) => saved.results.push(result),
-                Err(why) => saved.unreadable.push(why.to_string()),
+                Err(why) => unreadable.push(why.to_string()),
             }
+        }
+        unreadable.sort();
+        for why in unreadable {
+            say(&format!("warning: left out: {why}"));
         }
         saved.results.sort_by(|one, other| {
             let key = |result: &SavedResult| (result.document.started_at.clone(), result.name.clone());
             key(one).cmp(&key(other))
         });
-        saved.foreign.sort();
-        saved.unreadable.sort();
         Ok(saved)
     }
 
@@ -149,7 +158,7 @@ impl Saved {
     ///
     /// # Errors
     /// There is none, or several have the tag; the message says which.
-    pub fn find(&self, word: &str) -> Outcome<&SavedResult> {
+    fn find(&self, word: &str) -> Outcome<&SavedResult> {
         if let Some(result) = self.results.iter().find(|result| result.name == word) {
             return Ok(result);
         }
@@ -165,7 +174,7 @@ impl Saved {
         match (tagged().next(), names.as_slice()) {
             (Some(result), [_]) => Ok(result),
             (None, _) => Err(Failure::setup(format!(
-                "no result has the name or the tag \"{word}\"{}; isobench results lists them",
+                "no result has the name or the tag \"{word}\"{}; isobench report lists them",
                 did_you_mean(word, self.words())
             ))),
             (_, several) => {
@@ -175,27 +184,44 @@ impl Saved {
         }
     }
 
-    /// The same; a word that is the path of a file or a folder elsewhere means the result there.
-    ///
-    /// # Errors
-    /// As [`Saved::find`]; the file can't be read, or isn't a result.
-    pub fn find_or_read(&self, word: &str) -> Outcome<SavedResult> {
-        let is_path = word.contains('/') || Path::new(word).is_file();
-        if !is_path {
-            let found = self.find(word)?;
-            return SavedResult::read(&found.name, found.path.clone());
-        }
-        let path = latest::result_in(Path::new(word))?;
-        SavedResult::read(word, path)
-    }
-
     /// The names and tags.
-    pub fn words(&self) -> impl Iterator<Item = &str> {
+    fn words(&self) -> impl Iterator<Item = &str> {
         self.results
             .iter()
             .flat_map(|result| std::iter::once(&result.name).chain(&result.tags))
             .map(String::as_str)
     }
+}
+
+/// The results that words of the command line mean: standard input, files, folders with a result, and what
+/// [`Saved::find`] finds in the folder.
+///
+/// # Errors
+/// A word means none, or several; a result can't be read.
+pub fn choose(folder: &Path, words: &[PathBuf]) -> Outcome<Vec<SavedResult>> {
+    let mut saved: Option<Saved> = None;
+    let mut chosen = Vec::new();
+    for given in words {
+        let Some(word) = given.to_str().filter(|_| !is_path(given)) else {
+            chosen.push(SavedResult::at(given)?);
+            continue;
+        };
+        let known = match saved.take() {
+            Some(known) => known,
+            None => Saved::in_folder(folder)
+                .map_err(|why| Failure::setup(format!("\"{word}\": there is no such file; {why}")))?,
+        };
+        chosen.push(known.find(word)?.clone());
+        saved = Some(known);
+    }
+    Ok(chosen)
+}
+
+/// True for what is no name of a result in a folder.
+fn is_path(given: &Path) -> bool {
+    let has_form = given.as_os_str().as_encoded_bytes().contains(&b'/')
+        || given.extension().is_some_and(|ending| ending == "json");
+    is_stream(given) || has_form || given.exists()
 }
 
 /// "" is 0, "~2" is 2.
@@ -204,7 +230,7 @@ fn steps_back(text: &str) -> Option<usize> {
 }
 
 /// "1 result", "3 results".
-pub fn counted(number: usize) -> String {
+fn counted(number: usize) -> String {
     if number == 1 { "1 result".to_owned() } else { format!("{number} results") }
 }
 

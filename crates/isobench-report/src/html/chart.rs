@@ -17,11 +17,9 @@
 //! | `legend` | what the hatchings mean |
 //! | `graph` | boxes and arrows |
 //! | `combination` | cells that differ in one factor, as lines |
-//! | `time_series` | the median round of a cell over time, thinned |
 //! | `wait_kinds` | which hatching stands for which wait event |
 //! | `data` | the numbers of a figure as comma-separated values |
-//! | `occasions` | the figures of several results: ratios of two, a series of many |
-//! | `metric` | one figure of many results, with its changes |
+//! | `trend` | one figure of many results, with its changes |
 //! | the others | a figure each |
 
 mod against;
@@ -33,11 +31,6 @@ mod hatching;
 mod latency;
 mod legend;
 pub mod marks;
-mod metric;
-mod occasions;
-mod over_time;
-mod predicate_locks;
-mod ratio;
 mod rows;
 mod safety;
 mod scale;
@@ -48,14 +41,13 @@ mod sweep;
 mod tests;
 mod throughput;
 mod time_ledger;
-mod time_series;
+mod trend;
 mod wait_kinds;
 mod waits;
 
 use isobench_result::document::Document;
 
-pub use metric::metric;
-pub use occasions::{ratios, series};
+pub use trend::trend;
 
 /// A picture of the report with everything that belongs to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,9 +71,8 @@ pub struct Figure {
 type Draw = fn(&Document) -> Option<Figure>;
 
 /// The figures of rates and time, in the order of the report.
-static RATES: [Draw; 8] = [
+static RATES: [Draw; 7] = [
     throughput::figure,
-    ratio::figure,
     against::clients,
     against::rates,
     |document| against::parameter(document, 0),
@@ -90,9 +81,8 @@ static RATES: [Draw; 8] = [
     time_ledger::figure,
 ];
 
-/// The figures of latency and of the course of time.
-static COURSE: [Draw; 5] =
-    [latency::figure, sweep::figure, over_time::figure, waits::figure, predicate_locks::figure];
+/// The figures of latency and waits.
+static COURSE: [Draw; 3] = [latency::figure, sweep::figure, waits::figure];
 
 fn drawn(figures: &[Draw], document: &Document) -> Vec<Figure> {
     figures.iter().filter_map(|figure| figure(document)).collect()
@@ -114,12 +104,7 @@ pub fn rates(document: &Document) -> Vec<Figure> {
     drawn(&RATES, document)
 }
 
-/// Draws latencies and the course of time, as far as the document has data for them.
+/// Draws latencies and waits, as far as the document has data for them.
 pub fn course(document: &Document) -> Vec<Figure> {
     drawn(&COURSE, document)
-}
-
-/// What was sampled too seldom for a picture, a sentence each.
-pub fn too_few(document: &Document) -> Vec<String> {
-    predicate_locks::too_few(document)
 }

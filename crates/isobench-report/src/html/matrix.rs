@@ -11,21 +11,18 @@ use isobench_result::document::Document;
 use isobench_result::view::matrix::{LEGEND, Matrix, MatrixEntry, MatrixGroup, Safety};
 use isobench_result::view::{self, Entry, Medium};
 
-/// The anchor.
-pub const ID: &str = "matrix";
-
 /// The heading.
-pub const TITLE: &str = "Strategies by levels";
+const TITLE: &str = "Strategies by levels";
 
 /// The number of shades.
 const SHADES: usize = 6;
 
 /// The matrix; `None` unless strategies and levels vary.
-pub fn figure(document: &Document) -> Option<Markup> {
+pub fn body(document: &Document) -> Option<Markup> {
     let matrix = view::matrix(document)?;
     let most = entries(&matrix).filter_map(|entry| entry.tps).fold(0.0, f64::max);
     Some(html! {
-        figure id=(ID) aria-labelledby="matrix-title" {
+        figure id="matrix" aria-labelledby="matrix-title" {
             h3 id="matrix-title" { (TITLE) }
             (scrolling(TITLE, &table(&matrix, most)))
             figcaption { (LEGEND) " The darker a field, the more was committed; a striped edge: anomalies were found." }

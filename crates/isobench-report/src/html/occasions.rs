@@ -1,17 +1,16 @@
-//! The pages of several results: two side by side, a series, and one figure of a series. Style,
-//! script and parts are those of the page of one result.
+//! The pages of several results: two side by side, and one figure over many. Style, script and parts
+//! are those of the page of one result.
 //!
-//! Not here: what is compared (`pair`, `trend`), the pictures (`chart/occasions`).
+//! Not here: what is compared (`pair`, `trend`), the picture (`chart/trend`).
 
 use maud::{Markup, html};
 
-use super::chart::{self, Figure};
+use super::chart;
 use super::part::table;
 use super::pictures::picture;
 use super::sheet::{Part, sheet, warnings};
-use isobench_result::metric_trend::{MetricSeries, MetricTrend};
 use isobench_result::pair::{Difference, Pair};
-use isobench_result::trend::Trend;
+use isobench_result::trend::{Trend, TrendSeries};
 use isobench_result::view::{Entry, Heading, Table};
 
 /// The page of two results.
@@ -33,35 +32,15 @@ pub fn pair(pair: &Pair, cells: &Table, levels: Option<&Table>, legend: &[&str])
         let caption = "The rate of each level as a multiple of the first level's in the same rounds.";
         ("levels", "What each level costs", table(caption, levels))
     }));
-    parts.extend(pictures(chart::ratios(pair)));
     parts.push(("differences", "What differs besides the numbers", differences(&pair.differences)));
     parts.push(meaning(legend));
     let results = [pair.a.describe("A"), pair.b.describe("B")];
     page("Two results side by side", &results, &parts)
 }
 
-/// The page of a series of results.
-pub fn trend(trend: &Trend, cells: &Table, legend: &[&str]) -> String {
-    let caption = "Every cell in each result that has it.";
-    let mut parts: Vec<Part> = Vec::new();
-    let series: Vec<Figure> = chart::series(trend);
-    parts.push((
-        "trend",
-        "How the rates went",
-        html! {
-            (warnings(&trend.warnings))
-            @for figure in &series { (picture(figure, false)) }
-        },
-    ));
-    parts.push(("cells", "The numbers", table(caption, cells)));
-    parts.push(meaning(legend));
-    let title = format!("A series of {} results", trend.results.len());
-    page(&title, &trend.described(), &parts)
-}
-
 /// The page of one figure over many results.
-pub fn metric(trend: &MetricTrend, legend: &[String], numbers: fn(&MetricSeries) -> Table) -> String {
-    let figures = chart::metric(trend);
+pub fn trend(trend: &Trend, legend: &[String], numbers: fn(&TrendSeries) -> Table) -> String {
+    let figures = chart::trend(trend);
     let nothing = html! { p { "No result has a value, so there is nothing to show." } };
     let drawn = html! {
         (warnings(&trend.left_out))
@@ -77,10 +56,6 @@ pub fn metric(trend: &MetricTrend, legend: &[String], numbers: fn(&MetricSeries)
     let legend: Vec<&str> = legend.iter().map(String::as_str).collect();
     let parts = [("trend", "How it went", drawn), ("cells", "The numbers", cells), meaning(&legend)];
     page(&trend.heading(), &[], &parts)
-}
-
-fn pictures(figure: Option<Figure>) -> Option<Part> {
-    figure.map(|figure| ("pictures", "Picture", picture(&figure, false)))
 }
 
 fn meaning(legend: &[&str]) -> Part {

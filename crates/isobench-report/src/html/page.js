@@ -68,16 +68,12 @@
     if (event.key === "Escape") hide();
   });
 
-  // What is saved is a text, or a picture as it stands in the page.
   for (const button of document.querySelectorAll("button.save")) {
     button.hidden = false;
     button.addEventListener("click", () => {
       const source = document.getElementById(button.dataset.save);
-      const picture = source instanceof SVGElement;
-      const text = picture ? new XMLSerializer().serializeToString(source) : source.textContent;
-      const type = picture ? "image/svg+xml" : "text/plain";
       const link = document.createElement("a");
-      link.href = URL.createObjectURL(new Blob([text], { type: `${type};charset=utf-8` }));
+      link.href = URL.createObjectURL(new Blob([source.textContent], { type: "text/plain;charset=utf-8" }));
       link.download = button.dataset.file;
       link.click();
       setTimeout(() => URL.revokeObjectURL(link.href), 1000);

@@ -5,7 +5,7 @@
 use maud::{Markup, PreEscaped, html};
 
 use super::Contents;
-use super::chart::{Figure, course as course_figures, rates as rate_figures, too_few};
+use super::chart::{Figure, course as course_figures, rates as rate_figures};
 use super::part::{self, code};
 use isobench_result::document::Document;
 
@@ -18,20 +18,19 @@ const OPEN: usize = 2;
 
 /// The rates and the ledger of time.
 pub fn rates(document: &Document) -> Option<(Markup, Contents)> {
-    body(document, rate_figures(document), &[])
+    body(document, rate_figures(document))
 }
 
-/// The distributions of latency, and what happened over time.
+/// The distributions of latency, and the waits on the server.
 pub fn course(document: &Document) -> Option<(Markup, Contents)> {
-    body(document, course_figures(document), &too_few(document))
+    body(document, course_figures(document))
 }
 
-fn body(document: &Document, figures: Vec<Figure>, sentences: &[String]) -> Option<(Markup, Contents)> {
+fn body(document: &Document, figures: Vec<Figure>) -> Option<(Markup, Contents)> {
     let many = document.cells.len() > MANY_CELLS;
-    (!figures.is_empty() || !sentences.is_empty()).then(|| {
+    (!figures.is_empty()).then(|| {
         let body = html! {
             @for (index, figure) in figures.iter().enumerate() { (picture(figure, many && index >= OPEN)) }
-            @for sentence in sentences { p { (sentence) } }
         };
         (body, figures.into_iter().map(|figure| (figure.id, figure.title)).collect())
     })

@@ -34,7 +34,7 @@ pub fn has_cards(columns: usize, rows: usize) -> bool {
 /// The sentence in the place of every round.
 pub fn instead_of_rounds(document: &Document) -> String {
     format!(
-        "A page has no room for {}: isobench report --csv writes a line for each, and the result itself has all.",
+        "A page has no room for {}: isobench report RESULT --csv FILE writes a line for each, and the result itself has all.",
         counted(rounds(document) as u64, "round")
     )
 }

@@ -1,10 +1,12 @@
 //! The server's own statistics: counters, lock waits, its counts beside ours, its processes.
 //!
-//! Not here: wait events and predicate locks over time, which are pictures.
+//! Not here: wait events, which are a picture.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use isobench_result::document::{Cell, CountComparison, Counter, Document, LockWait, ServerSide};
+use isobench_result::document::{
+    Cell, CountComparison, Counter, Document, LockWait, PredicateLocks, ServerSide,
+};
 use isobench_result::numbers::{counted, short};
 use isobench_result::rounds::counted_rounds;
 use isobench_result::view::{Entry, Heading, Table};
@@ -23,6 +25,7 @@ pub fn body(document: &Document) -> Option<Markup> {
         (counters(document, &cells))
         (processes(document, &cells))
         (lock_waits(document, &cells))
+        (predicate_locks(document, &cells))
         (comparison(document, &cells))
         (notes(&cells))
     })
@@ -168,6 +171,30 @@ fn lock_waits(document: &Document, cells: &[&Cell]) -> Markup {
     html! {
         h3 { "Locks waited for" }
         (table("Sessions that waited for a lock, added up over the samples", &Table::new(columns, rows)))
+    }
+}
+
+/// The most locks of each granularity that a sample found, of the cells that held any.
+fn predicate_locks(document: &Document, cells: &[&Cell]) -> Markup {
+    let most = |cell: &Cell| {
+        PredicateLocks::GRANULARITIES.map(|(_, counts)| {
+            let locks = sides(cell).filter_map(|side| side.predicate_locks.as_ref());
+            locks.flat_map(|locks| counts(locks).iter().copied()).max().unwrap_or(0)
+        })
+    };
+    let held = cells.iter().map(|cell| (*cell, most(cell))).filter(|(_, most)| *most != [0; 3]);
+    let rows: Vec<Vec<Entry>> = held
+        .map(|(cell, most)| {
+            std::iter::once(cell_name(document, cell).into()).chain(most.map(Entry::from)).collect()
+        })
+        .collect();
+    if rows.is_empty() {
+        return Markup::default();
+    }
+    let columns = Heading::all(&[("level", false), ("tuple", true), ("page", true), ("relation", true)]);
+    html! {
+        h3 { "Predicate locks" }
+        (table("The most predicate locks (SIReadLock) in any sample, by what they cover", &Table::new(columns, rows)))
     }
 }
 

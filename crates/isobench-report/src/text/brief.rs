@@ -363,7 +363,7 @@ fn notes(
     let more = if is_audit {
         "isobench audit --details, isobench check HISTORY, or the page"
     } else {
-        "isobench report --details [RESULT], or the page"
+        "isobench report latest --details, or the page"
     };
     let more = vec![Line::plain(more)];
     let labelled = [

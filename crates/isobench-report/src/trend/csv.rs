@@ -1,31 +1,36 @@
-//! A series for spreadsheets and scripts: a line for each cell and result.
+//! A figure's trend for spreadsheets and scripts: a line for each series and result.
 
-use isobench_result::{Side, Trend, TrendCell, TrendPoint};
+use isobench_result::Trend;
 
 use crate::csv::{line, number};
-use crate::pair::csv::{RATIO_COLUMNS, SIDE_COLUMNS, SideColumn, factor_fields, factor_titles, ratio_fields};
 
-/// Renders a line of comma-separated values for each cell and result, titles first.
+/// The titles of the lines for spreadsheets.
+pub const TREND_TITLES: &str =
+    "series,conditions,result,started_at,at,metric,value,low,high,at_least,change,p";
+
+/// Renders a line of comma-separated values for each series and result, titles first. In the line
+/// of the first result after a change there is its share of permutations, too.
 pub fn render(trend: &Trend) -> String {
-    let own = ["result", "name", "started_at", "server"];
-    let figures = SIDE_COLUMNS.iter().map(SideColumn::title);
-    let titles = own.into_iter().chain(factor_titles()).chain(RATIO_COLUMNS).chain(figures);
-    let mut text = line(titles.map(str::to_owned));
-    for cell in &trend.cells {
-        for point in &cell.points {
-            if let Some(side) = trend.results.get(point.result - 1) {
-                text += &line(fields(side, cell, point).into_iter());
-            }
+    let mut text = TREND_TITLES.to_owned() + "\n";
+    for series in &trend.series {
+        for (point, place) in series.points.iter().zip(1..) {
+            let change = series.changes.iter().find(|change| change.at == place);
+            let fields = [
+                series.name.clone(),
+                series.differs_in.join("; "),
+                point.result.clone(),
+                point.started_at.clone().unwrap_or_default(),
+                point.at.clone(),
+                trend.metric.clone(),
+                number(Some(point.value)),
+                number(point.low),
+                number(point.high),
+                point.at_least.to_string(),
+                change.is_some().to_string(),
+                number(change.map(|change| change.p)),
+            ];
+            text += &line(fields.into_iter());
         }
     }
     text
-}
-
-fn fields(side: &Side, cell: &TrendCell, point: &TrendPoint) -> Vec<String> {
-    let started = side.started_at.clone().unwrap_or_default();
-    let mut fields = vec![number(Some(point.result as f64)), side.name.clone(), started, side.server.clone()];
-    fields.extend(factor_fields(&cell.factors));
-    fields.extend(ratio_fields(point.ratio));
-    fields.extend(SIDE_COLUMNS.iter().map(|column| column.field(&point.figures)));
-    fields
 }

@@ -142,7 +142,6 @@ fn the_page_does_what_it_should() {
     pointer_and_keyboard_show_values(session);
     the_switch_changes_the_theme(session);
     data_are_handed_out(session);
-    the_card_is_handed_out(session);
     the_page_prints(session);
     let complaints = session.log("browser");
     assert!(complaints.is_empty(), "{complaints:#?}");
@@ -244,20 +243,6 @@ fn saved(session: &WebDriver, selector: &str) -> (String, String) {
     let saved = session.wait_for(&script("saved").replace("SELECTOR", &json!(selector).to_string()));
     let [file, text] = ["file", "text"].map(|name| saved[name].as_str().expect("a text").to_owned());
     (file, text)
-}
-
-fn the_card_is_handed_out(session: &WebDriver) {
-    let (file, picture) = saved(session, "#card button.save");
-    assert_eq!(file, "isobench.svg");
-    assert!(picture.ends_with("</svg>"), "{picture}");
-    let words = session.run("return document.getElementById('card-text').textContent");
-    assert!(words.as_str().is_some_and(|words| words.contains("committed per s")), "{words}");
-    assert!(
-        picture.contains("xmlns=\"http://www.w3.org/2000/svg\"") && !picture.contains("href"),
-        "{picture}"
-    );
-    // It is a picture of its own: the page's style doesn't reach it.
-    assert!(!picture.contains("class=") && !picture.contains("var("), "{picture}");
 }
 
 fn data_are_handed_out(session: &WebDriver) {

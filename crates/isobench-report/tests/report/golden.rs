@@ -9,7 +9,7 @@ use isobench_report::{
     Extent, Layouts as _, Terminal, overview, render, to_bencher, to_csv, to_github_action_benchmark,
     to_markdown,
 };
-use isobench_result::{Document, ResultRow, compare_results, compare_series, json_schema};
+use isobench_result::{Document, ResultRow, compare_results, json_schema};
 use isobench_testkit::golden::expect;
 use serde_json::Value;
 
@@ -177,20 +177,6 @@ fn two_results_are_shown_as_expected() {
     expect(golden("pair.md"), &pair.to_markdown());
     expect(golden("pair.csv"), &pair.to_csv());
     expect(golden("pair.json"), &pair.to_json());
-}
-
-#[test]
-fn a_series_is_shown_as_expected() {
-    let [mut first, second, mut third] = ["checked", "broken-promise", "checked"].map(example);
-    first.started_at = Some("2026-01-01T10:00:00Z".to_owned());
-    third.cells.remove(0);
-    let named = [("1.json", &first), ("2.json", &second), ("3.json", &third)]
-        .map(|(name, document)| (name.to_owned(), document));
-    let trend = compare_series(&named).unwrap();
-    expect(golden("trend.txt"), &trend.to_text(100));
-    expect(golden("trend.md"), &trend.to_markdown());
-    expect(golden("trend.csv"), &trend.to_csv());
-    expect(golden("trend.json"), &trend.to_json());
 }
 
 #[test]

@@ -10,7 +10,7 @@ mod sound;
 use std::path::Path;
 
 use isobench_report::{Layouts as _, render, to_csv, to_html, to_markdown};
-use isobench_result::{Cell, Document, Round, compare_results, compare_series, judge, summarise};
+use isobench_result::{Axis, Cell, Document, Round, TrendResult, compare_results, judge, summarise, trend};
 use isobench_testkit::golden::{self, News};
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -57,9 +57,9 @@ fn several_results_make_sound_pages() {
     for three in examples.chunks_exact(3) {
         let names: Vec<&str> = three.iter().map(|(name, _)| *name).collect();
         let pair = compare_results(&three[0].1, &three[1].1).expect("the same version").named("<a>", "b");
-        let named: Vec<(String, &Document)> =
-            three.iter().map(|(name, document)| ((*name).to_owned(), document)).collect();
-        let trend = compare_series(&named).expect("the same version");
+        let named: Vec<TrendResult> =
+            three.iter().map(|(name, document)| TrendResult { name, tags: &[], document }).collect();
+        let trend = trend(&named, &"tps".parse().expect("a figure"), &Axis::Time);
         for page in [pair.to_html(), trend.to_html()] {
             let faults = sound::faults(&page);
             assert!(faults.is_empty(), "{names:?}: {faults:#?}");
@@ -285,9 +285,8 @@ fn a_page_of_many_rounds_says_what_it_leaves_out() {
     let faults = sound::faults(&many);
     assert!(faults.is_empty(), "{faults:#?}");
     for said in [
-        " rounds: isobench report --csv writes a line for each",
+        " rounds: isobench report RESULT --csv FILE writes a line for each",
         "The data have the lowest and the highest round of every cell.",
-        "cells; the data have these.",
         "the data have the percentiles of all.",
     ] {
         assert!(many.contains(said), "{said}");

@@ -8,7 +8,6 @@ mod document;
 mod examples;
 mod golden;
 mod html;
-mod metric_trend;
 mod pair;
 mod rules;
 mod size;

@@ -1,8 +1,10 @@
 //! Two results side by side: what is matched, what is called a difference, what counts as a
 //! regression.
 
-use isobench_report::Layouts as _;
-use isobench_result::{Document, Invariant, Pair, PlannedScript, compare_results, summarise};
+use std::collections::BTreeSet;
+
+use isobench_report::{Layouts as _, to_csv};
+use isobench_result::{Document, Invariant, Pair, PlannedScript, compare_results, contradictions, summarise};
 
 use crate::examples::{self, example};
 
@@ -282,4 +284,59 @@ fn csv_has_as_many_fields_as_titles() {
     let fields: Vec<usize> = text.lines().map(|line| line.split(',').count()).collect();
     assert_eq!(fields.len(), 4);
     assert!(fields.iter().all(|count| *count == fields[0]), "{fields:?}");
+}
+
+/// What the lines of a result and of a pair both have is called the same, and has the same value.
+#[test]
+fn a_column_has_one_name_everywhere() {
+    let document = example("checked");
+    let (rounds, pair) = (to_csv(&document), pair(&document, &document).to_csv());
+    let titles = |text: &str| -> Vec<String> {
+        text.lines().next().expect("titles").split(',').map(str::to_owned).collect()
+    };
+    let of_rounds = titles(&rounds);
+    let sided = |title: &String| title.strip_prefix("a_").or(title.strip_prefix("b_")).map(str::to_owned);
+    let of_pair: BTreeSet<String> =
+        titles(&pair).iter().map(|title| sided(title).unwrap_or_else(|| title.clone())).collect();
+    // Conclusions from several rounds; everything else is a column of the rounds.
+    let concluded: Vec<&str> = of_pair
+        .iter()
+        .map(String::as_str)
+        .filter(|title| !of_rounds.iter().any(|known| known == title))
+        .collect();
+    assert_eq!(
+        concluded,
+        [
+            "anomalies_per_million",
+            "client_cpu_us",
+            "conflict_ratio",
+            "ratio",
+            "ratio_high",
+            "ratio_low",
+            "rounds",
+            "server_cpu_us",
+            "significant",
+            "tps_high",
+            "tps_low",
+            "wasted_share"
+        ]
+    );
+    let column = |text: &str, title: &str| -> BTreeSet<String> {
+        let place = titles(text).iter().position(|found| found == title).expect("the column");
+        text.lines().skip(1).map(|line| line.split(',').nth(place).expect("a field").to_owned()).collect()
+    };
+    for factor in
+        ["workload", "scale", "clients", "protocol", "backoff", "rate", "strategy", "varied", "level"]
+    {
+        assert_eq!(column(&rounds, factor), column(&pair, factor), "{factor}");
+    }
+}
+
+/// A result as isobench wrote it agrees with itself.
+#[test]
+fn examples_agree_with_themselves() {
+    for (name, mut document) in examples::all() {
+        summarise(&mut document);
+        assert_eq!(contradictions(&document), Vec::<String>::new(), "{name}");
+    }
 }

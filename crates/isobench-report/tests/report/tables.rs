@@ -36,8 +36,10 @@ fn rounds_are_the_lines_of_csv_after_two_keys() {
         let mut table = Vec::new();
         let count = write_rounds(&document, &mut table).expect("a table");
         let table = String::from_utf8(table).expect("text");
-        let without_keys: String =
-            table.lines().map(|line| line.splitn(3, ',').last().expect("columns").to_owned() + "\n").collect();
+        let without_keys: String = table
+            .lines()
+            .map(|line| line.splitn(3, ',').last().expect("columns").to_owned() + "\n")
+            .collect();
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
         let csv = fs::read_to_string(folder.join(format!("{name}.csv"))).expect("a golden file");
         assert_eq!(without_keys, csv, "{name}");

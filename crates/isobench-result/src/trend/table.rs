@@ -1,54 +1,53 @@
-//! The table of a series, for all renderings that people read: a row for each cell and result.
+//! The table of a figure's trend, and what its numbers mean.
 
-use super::{TrendCell, TrendPoint};
-use crate::pair::table::{figure_entry, figure_heading};
-use crate::pair::{ratio_entry, verdict};
+use super::{Trend, TrendPoint, TrendSeries};
+use crate::numbers::{short, whole_percent};
 use crate::view::{Entry, Heading, Table};
 
-/// The meaning of the numbers.
-pub const LEGEND: [&str; 2] = [
-    "÷ first: committed transactions per second as a multiple of those in the first result that has \
-     the cell, with its interval, which holds with 95 % for all ratios here together (Welch's t of the \
-     logarithms of independent rounds, Bonferroni), and what that is less (−) or more (+), where the \
-     interval excludes 1; ≈: the same within 5 %; ?: no measurable difference.",
-    "The rounds of different results weren't interleaved: whatever else changed between the \
-     measurements is part of every ratio, and no interval knows it.",
-];
-
-/// The table.
-pub fn table(cells: &[TrendCell]) -> Table {
-    let judged = cells.iter().flat_map(|cell| &cell.points).any(|point| point.figures.anomalies.is_some());
-    let mut columns = vec![
-        Heading::new("cell", "", false),
-        Heading::new("result", "", true),
-        figure_heading("tps"),
-        Heading::new("÷ first", "", true),
-        figure_heading("conflict_ratio"),
-        figure_heading("latency_p99_ms"),
-    ];
-    if judged {
-        columns.push(figure_heading("anomalies_per_million"));
-        columns.push(Heading::new("verdict", "", false));
-    }
-    let row = |cell: &TrendCell, point: &TrendPoint, is_first: bool| {
-        let figures = &point.figures;
-        let name = vec![cell.factors.level().into(), cell.others.as_str().into()];
-        let mut row = vec![
-            Entry::Stack(name),
-            Entry::Count(Some(point.result as u64)),
-            Entry::Estimate(figures.tps.into()),
-            if is_first { Entry::First } else { ratio_entry(point.ratio) },
-            figure_entry("conflict_ratio", figures),
-            figure_entry("latency_p99_ms", figures),
-        ];
-        if judged {
-            row.push(figure_entry("anomalies_per_million", figures));
-            row.push(verdict(figures));
-        }
-        row
-    };
-    let rows = cells.iter().flat_map(|cell| {
-        cell.points.iter().enumerate().map(move |(index, point)| row(cell, point, index == 0))
+/// The table of a series.
+pub fn table(series: &TrendSeries) -> Table {
+    let columns = Heading::all(&[
+        ("at", false),
+        ("result", false),
+        ("value", true),
+        ("95 % interval", false),
+        ("change", false),
+    ]);
+    let rows = series.points.iter().zip(1..).map(|(point, place)| {
+        let change = series.changes.iter().find(|change| change.at == place);
+        vec![
+            point.at.as_str().into(),
+            point.result.as_str().into(),
+            shown(point).into(),
+            interval(point).into(),
+            change.map_or_else(String::new, super::TrendChange::said).into(),
+        ] as Vec<Entry>
     });
     Table::new(columns, rows)
+}
+
+/// The value, "≥" before it if it may be larger.
+pub fn shown(point: &TrendPoint) -> String {
+    let least = if point.at_least { "≥ " } else { "" };
+    format!("{least}{}", short(point.value))
+}
+
+fn interval(point: &TrendPoint) -> String {
+    let ends = point.low.zip(point.high);
+    ends.map_or_else(String::new, |(low, high)| format!("{}–{}", short(low), short(high)))
+}
+
+/// The meaning of marks and numbers.
+pub fn legend(trend: &Trend) -> Vec<String> {
+    vec![
+        format!(
+            "Changes: E-divisive with means (Matteson and James 2014), by permutations; if no series here has \
+             a change, one is found in any of them with a probability of at most {} %. A slow drift is a \
+             change, too.",
+            whole_percent(trend.significance)
+        ),
+        "Results of different machines, plans or places of the server are different series. Whatever else \
+         changed between two results is part of every change, and no method knows what it was."
+            .to_owned(),
+    ]
 }

@@ -9,7 +9,7 @@ use isobench_comparison::{Failure, Outcome};
 use isobench_report::{
     Extent, Layouts as _, to_bencher, to_csv, to_github_action_benchmark, to_html, to_markdown,
 };
-use isobench_result::{Document, MetricTrend, Pair, Trend, requirement_lines};
+use isobench_result::{Document, Pair, Trend, requirement_lines};
 
 use crate::destination::{Kind, check_file, one_stream};
 use crate::options::{RenderingOptions, ReportFormat};
@@ -99,7 +99,7 @@ macro_rules! rendered_by_methods {
     )+};
 }
 
-rendered_by_methods!(Pair, Trend, MetricTrend);
+rendered_by_methods!(Pair, Trend);
 
 /// What is written where neither a file nor a format is named.
 pub enum Otherwise {

@@ -1,116 +1,117 @@
-//! `isobench report`: renders a saved result again, compares two, or shows a series. Doesn't need a
-//! server.
+//! `isobench report`: lists saved results, shows one again, compares two, or shows a series. Doesn't need
+//! a server.
 //!
 //! Not here: the renderings, and the definition of a regression (`isobench_result`); the files that
-//! they are written to (`rendered`).
+//! they are written to (`rendered`); how results are found (`saved.rs`).
 
+mod list;
+mod servers;
 mod tables;
 
-use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
+use isobench_comparison::{Failure, Outcome};
 use isobench_report::Extent;
 use isobench_result::{
-    Document, Pair, compare_results, compare_series, concerns, judge, requirement_lines, summarise,
+    Axis, Document, Pair, TrendResult, compare_results, concerns, contradictions, judge, requirement_lines,
+    summarise, trend,
 };
 
 use self::tables::Tables;
 use super::compare::requirements;
 use super::rendered::{Otherwise, deliver, one_stream_of};
 use crate::destination::Kind;
-use crate::latest;
-use crate::options::{RenderingOptions, ReportFormat, ReportOptions};
-use crate::output::{extent, is_stream, shown};
-use crate::saved;
-use isobench_comparison::{Failure, Outcome};
+use crate::options::{ReportFormat, ReportOptions};
+use crate::output::{extent, is_stream, say, shown};
+use crate::saved::{Saved, SavedResult, choose};
 
-/// Renders one result, compares two, or shows a series.
+/// The figure of a series for which none is named.
+const USUAL_METRIC: &str = "tps";
+
+/// What is made of the results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    List,
+    Tagged,
+    Servers,
+    One,
+    Pair,
+    Series,
+}
+
+/// Lists the saved results, shows one, compares two, or shows a series.
 ///
 /// # Errors
 /// Wrong options, a file that can't be read or isn't a result, output that can't be written; a
-/// regression; a threshold that isn't kept.
+/// regression; a threshold that isn't kept; a result that doesn't agree with itself.
 pub fn report(options: &ReportOptions) -> Outcome {
-    let paths = match options.files.as_slice() {
-        [] => vec![latest::newest()?],
-        files => files.to_vec(),
-    };
-    refuse(options, &paths)?;
-    let results: Vec<Saved> = paths.iter().map(|path| Saved::read(path, options)).collect::<Outcome<_>>()?;
-    match results.as_slice() {
-        [one] => {
-            let kinds = (Kind::Result, Kind::Lines);
-            let tables = options.tables.as_deref();
-            let tables = tables.map(|folder| Tables::new(folder, &options.transactions, &one.document));
-            let tables = tables.transpose()?;
-            let rendering = (&options.rendering, extent(options.legend, options.details));
-            deliver(&one.document, rendering, kinds, || one.otherwise(options))?;
-            tables.map_or(Ok(()), Tables::write)?;
-            // Those that the result was measured with decided the status then.
-            let own = if options.require.is_empty() { &[][..] } else { &one.document.requirements };
-            if options.rendering.format != Some(ReportFormat::Text) {
-                eprint!("{}", requirement_lines(own));
-            }
-            requirements(own)
-        }
-        [a, b] => {
-            let named = [a, b].map(|result| (result.name(), &result.document));
-            side_by_side(named, &options.rendering, options.fail_on_regression)
-        }
-        several => {
-            let named: Vec<(String, &Document)> =
-                several.iter().map(|result| (result.name(), &result.document)).collect();
-            let trend = compare_series(&named).map_err(Failure::setup)?;
-            deliver(
-                &trend,
-                (&options.rendering, Extent::default()),
-                (Kind::Comparison, Kind::TrendLines),
-                || Ok(Otherwise::Text),
-            )
-        }
+    let form = form(options);
+    refuse(options, form)?;
+    match form {
+        Form::List => list::list(&Saved::in_folder(&options.folder)?, &options.rendering),
+        Form::Tagged => list::tag(options),
+        Form::Servers => servers::servers(options),
+        Form::One | Form::Pair | Form::Series => rendered(options, form),
     }
 }
 
-/// Compares the second of two results, each with its name, with the first.
-///
-/// # Errors
-/// Their numbers don't mean the same; output that can't be written; a regression by more than `limit`.
-pub fn side_by_side(
-    [a, b]: [(String, &Document); 2],
-    rendering: &RenderingOptions,
-    limit: Option<f64>,
-) -> Outcome {
-    let pair = compare_results(a.1, b.1).map_err(Failure::setup)?.named(a.0, b.0);
-    deliver(&pair, (rendering, Extent::default()), (Kind::Comparison, Kind::PairLines), || {
-        Ok(Otherwise::Text)
-    })?;
-    limit.map_or(Ok(()), |limit| judge_pair(&pair, limit))
+fn form(options: &ReportOptions) -> Form {
+    match options {
+        ReportOptions { servers: Some(_), .. } => Form::Servers,
+        ReportOptions { metric: Some(_), .. } => Form::Series,
+        ReportOptions { tag, .. } if !tag.is_empty() => Form::Tagged,
+        ReportOptions { results, .. } => match results.len() {
+            0 => Form::List,
+            1 => Form::One,
+            2 => Form::Pair,
+            _ => Form::Series,
+        },
+    }
 }
 
 /// Refuses options that contradict one another.
-fn refuse(options: &ReportOptions, paths: &[PathBuf]) -> Outcome {
+fn refuse(options: &ReportOptions, form: Form) -> Outcome {
     let format = options.rendering.format;
+    let is_text = format.is_none_or(|format| format == ReportFormat::Text);
     let writes = one_stream_of(&options.rendering)? || options.tables.is_some();
-    let from_stdin = paths.iter().filter(|path| is_stream(path)).count();
+    let from_stdin = options.results.iter().filter(|path| is_stream(path)).count();
+    let renders = [Form::One, Form::Pair, Form::Series].contains(&form);
     let problem = match options {
-        ReportOptions { legend: true, .. } if paths.len() != 1 || format != Some(ReportFormat::Text) => {
-            "--legend explains the columns of one result as text; give one FILE, and --format text"
-        }
-        ReportOptions { details: true, .. }
-            if paths.len() != 1 || format.is_some_and(|format| format != ReportFormat::Text) =>
-        {
-            "--details is of one result as text; give one FILE, and no other --format"
-        }
         _ if from_stdin > 1 => "standard input can be read only once; name files for the other results",
-        ReportOptions { fail_on_regression: Some(_), .. } if paths.len() != 2 => {
-            "--fail-on-regression needs two results: isobench report OLD.json NEW.json"
+        ReportOptions { legend: true, .. } if form != Form::One || format != Some(ReportFormat::Text) => {
+            "--legend explains the columns of one result as text; name one RESULT, and --format text"
         }
-        ReportOptions { tables: Some(_), .. } if paths.len() != 1 => {
+        ReportOptions { details: true, .. } if form != Form::One || !is_text => {
+            "--details is of one result as text; name one RESULT, such as latest, and no other --format"
+        }
+        ReportOptions { fail_on_regression: Some(_), .. } if form != Form::Pair => {
+            "--fail-on-regression needs two results: isobench report OLD NEW"
+        }
+        ReportOptions { tables: Some(_), .. } if form != Form::One => {
             "--tables is of one result; run isobench report once for each, with a folder of its own"
         }
-        ReportOptions { require, .. } if paths.len() != 1 && !require.is_empty() => {
+        ReportOptions { require, .. } if form != Form::One && !require.is_empty() => {
             "--require is about one result; run isobench report once for each"
         }
-        _ if format.is_none() && paths.len() == 1 && from_stdin == 1 && !writes && !options.details => {
+        ReportOptions { by: Some(_), .. } if form != Form::Series => {
+            "--by orders a series; give --metric, or three results"
+        }
+        ReportOptions { tag, .. }
+            if !tag.is_empty() && (form != Form::Tagged || options.results.len() != 1) =>
+        {
+            "--tag is of one result; name one RESULT, such as latest, and no --metric"
+        }
+        _ if form == Form::Tagged && (writes || format.is_some()) => {
+            "--tag writes no report; leave out the other options"
+        }
+        _ if form == Form::Servers && (options.rendering.json.is_some() || format.is_some()) => {
+            "--servers makes a page; of the other options it takes --html"
+        }
+        _ if !renders && options.rendering.csv.is_some() => "--csv is of results; name one, such as latest",
+        _ if form == Form::List && options.rendering.html.is_some() => {
+            "--html is of results; name one, such as latest"
+        }
+        _ if format.is_none() && form == Form::One && from_stdin == 1 && !writes && !options.details => {
             "of a result from standard input, say where the report goes: --html FILE, or --format text"
         }
         _ => return Ok(()),
@@ -118,70 +119,105 @@ fn refuse(options: &ReportOptions, paths: &[PathBuf]) -> Outcome {
     Err(Failure::setup(problem))
 }
 
-/// A result read from a file.
-struct Saved {
-    /// The file, or the folder with the result.
-    given: PathBuf,
-    path: PathBuf,
-    document: Document,
+/// Renders one result, two or a series, and says at the end whether a result contradicts itself.
+fn rendered(options: &ReportOptions, form: Form) -> Outcome {
+    let mut results = match options.results.as_slice() {
+        [] => Saved::in_folder(&options.folder)?.results,
+        words => choose(&options.folder, words)?,
+    };
+    let mut doubtful = 0;
+    for result in &results {
+        let found = contradictions(&result.document);
+        for why in &found {
+            say(&format!("warning: {}: {why}", result.name));
+        }
+        doubtful += usize::from(!found.is_empty());
+    }
+    match (form, results.as_mut_slice()) {
+        (Form::One, [one]) => one_result(options, one),
+        (Form::Pair, [a, b]) => side_by_side(options, [a, b]),
+        _ => series(options, &results),
+    }?;
+    match doubtful {
+        0 => Ok(()),
+        1 => Err(Failure::setup("one result isn't to be counted on; see above")),
+        some => Err(Failure::setup(format!("{some} results aren't to be counted on; see above"))),
+    }
 }
 
-/// The file of a result that is named as `isobench results` names it, unless there is a file or folder of
-/// that name.
-fn named(given: &Path) -> Outcome<PathBuf> {
-    let folder = Path::new(latest::FOLDER);
-    let word = given.to_str().filter(|word| !word.contains('/') && folder.is_dir() && !given.exists());
-    let Some(word) = word else { return Ok(given.to_owned()) };
-    Ok(saved::Saved::in_folder(folder)?.find(word)?.path.clone())
+/// Shows a result again.
+fn one_result(options: &ReportOptions, result: &mut SavedResult) -> Outcome {
+    judged(result, options)?;
+    let document = &result.document;
+    let tables = options.tables.as_deref();
+    let tables = tables.map(|folder| Tables::new(folder, &options.transactions, document)).transpose()?;
+    let rendering = (&options.rendering, extent(options.legend, options.details));
+    deliver(document, rendering, (Kind::Result, Kind::Lines), || otherwise(options, &result.path))?;
+    tables.map_or(Ok(()), Tables::write)?;
+    // Those that the result was measured with decided the status then.
+    let own = if options.require.is_empty() { &[][..] } else { &document.requirements };
+    if options.rendering.format != Some(ReportFormat::Text) {
+        eprint!("{}", requirement_lines(own));
+    }
+    requirements(own)
 }
 
-impl Saved {
-    fn read(given: &Path, options: &ReportOptions) -> Outcome<Saved> {
-        let path = if is_stream(given) { given.to_owned() } else { latest::result_in(&named(given)?)? };
-        let mut document = if is_stream(&path) {
-            let mut bytes = Vec::new();
-            let read = io::stdin().lock().read_to_end(&mut bytes);
-            read.map_err(|error| Failure::setup(format!("could not read standard input: {error}")))?;
-            saved::parse(&path, &bytes)?
-        } else {
-            saved::read(&path)?
-        };
-        summarise(&mut document);
-        let unmatched = options.require.iter().find(|requirement| !concerns(&document, requirement));
-        if let Some(requirement) = unmatched {
-            return Err(Failure::setup(format!(
-                "--require \"{requirement}\": {} has no such cell; its levels are {}",
-                shown(&path),
-                levels(&document)
-            )));
-        }
-        let required = if options.require.is_empty() { document.plan.required() } else { &options.require };
-        document.requirements = judge(&document, required);
-        Ok(Saved { given: given.to_owned(), path, document })
+/// Judges a result by the thresholds of the command line, or else by its own.
+fn judged(result: &mut SavedResult, options: &ReportOptions) -> Outcome {
+    let document = &mut result.document;
+    summarise(document);
+    if let Some(requirement) = options.require.iter().find(|requirement| !concerns(document, requirement)) {
+        return Err(Failure::setup(format!(
+            "--require \"{requirement}\": {} has no such cell; its levels are {}",
+            shown(&result.path),
+            levels(document)
+        )));
     }
+    let required = if options.require.is_empty() { document.plan.required() } else { &options.require };
+    document.requirements = judge(document, required);
+    Ok(())
+}
 
-    fn name(&self) -> String {
-        self.path.display().to_string()
+/// What is written of one result where neither a file nor a format is named.
+fn otherwise(options: &ReportOptions, path: &Path) -> Outcome<Otherwise> {
+    if options.tables.is_some() {
+        return Ok(Otherwise::Nothing);
     }
+    if options.details {
+        return Ok(Otherwise::Text);
+    }
+    let is_named = options.results.first().is_some_and(|given| given == path);
+    let page: PathBuf =
+        if is_named { path.with_extension("html") } else { path.with_file_name("report.html") };
+    if page == path {
+        return Err(Failure::setup(format!(
+            "{} would be overwritten by its report; say where that goes: --html FILE",
+            shown(&page)
+        )));
+    }
+    Ok(Otherwise::Page(page))
+}
 
-    /// What is written where neither a file nor a format is named.
-    fn otherwise(&self, options: &ReportOptions) -> Outcome<Otherwise> {
-        if options.tables.is_some() {
-            return Ok(Otherwise::Nothing);
-        }
-        if options.details {
-            return Ok(Otherwise::Text);
-        }
-        let page = if self.given == self.path {
-            self.path.with_extension("html")
-        } else {
-            self.path.with_file_name("report.html")
-        };
-        if page == self.path {
-            return Err(overwritten(&page));
-        }
-        Ok(Otherwise::Page(page))
-    }
+/// Compares the second of two results with the first.
+fn side_by_side(options: &ReportOptions, [a, b]: [&SavedResult; 2]) -> Outcome {
+    let pair = compare_results(&a.document, &b.document).map_err(Failure::setup)?;
+    let pair = pair.named(a.name.as_str(), b.name.as_str());
+    let rendering = (&options.rendering, Extent::default());
+    deliver(&pair, rendering, (Kind::Comparison, Kind::PairLines), || Ok(Otherwise::Text))?;
+    options.fail_on_regression.map_or(Ok(()), |limit| judge_pair(&pair, limit))
+}
+
+/// Shows a figure over results, with its change points.
+fn series(options: &ReportOptions, results: &[SavedResult]) -> Outcome {
+    let results: Vec<TrendResult> = results
+        .iter()
+        .map(|result| TrendResult { name: &result.name, tags: &result.tags, document: &result.document })
+        .collect();
+    let usual = || USUAL_METRIC.parse().map_err(Failure::setup);
+    let metric = options.metric.clone().map_or_else(usual, Ok)?;
+    let trend = trend(&results, &metric, options.by.as_ref().unwrap_or(&Axis::Time));
+    let rendering = (&options.rendering, Extent::default());
+    deliver(&trend, rendering, (Kind::Comparison, Kind::TrendLines), || Ok(Otherwise::Text))
 }
 
 /// The levels of a result, with their strategies, where it names any.
@@ -196,13 +232,6 @@ fn levels(document: &Document) -> String {
         .collect();
     names.dedup();
     names.join(", ")
-}
-
-fn overwritten(page: &Path) -> Failure {
-    Failure::setup(format!(
-        "{} would be overwritten by its report; say where that goes: --html FILE",
-        shown(page)
-    ))
 }
 
 /// Fails if B is worse than A.

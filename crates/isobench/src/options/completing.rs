@@ -40,7 +40,7 @@ impl ValueCompleter for Names {
 }
 
 /// The options whose values have names.
-const OPTIONS: [(&str, Names); 19] = [
+const OPTIONS: [(&str, Names); 16] = [
     ("levels", Names { names: levels, or_file: false }),
     ("isolation", Names { names: levels, or_file: false }),
     ("workload", Names { names: workloads, or_file: true }),
@@ -56,10 +56,7 @@ const OPTIONS: [(&str, Names); 19] = [
     ("protocol", Names { names: protocols, or_file: false }),
     ("metric", Names { names: figures, or_file: false }),
     ("by", Names { names: axes, or_file: false }),
-    ("result", Names { names: results, or_file: false }),
-    ("a", Names { names: results, or_file: true }),
-    ("b", Names { names: results, or_file: true }),
-    ("named", Names { names: results, or_file: true }),
+    ("saved", Names { names: results, or_file: true }),
 ];
 
 /// PostgreSQL's settings on which the cost of transactions and the number of conflicts depend, with

@@ -6,7 +6,7 @@ use clap::Command;
 type Example = (&'static str, &'static str);
 
 /// The examples, by command; a command below another one has both names.
-const EXAMPLES: [(&str, [Example; 3]); 27] = [
+const EXAMPLES: [(&str, [Example; 3]); 18] = [
     (
         "compare",
         [
@@ -76,84 +76,12 @@ const EXAMPLES: [(&str, [Example; 3]); 27] = [
     (
         "report",
         [
-            ("the last result again", "report isobench-results/latest"),
-            ("before and after a change", "report before.json after.json --fail-on-regression 5%"),
+            ("the newest result again", "report latest --details"),
             (
-                "tables for DuckDB, with every recorded transaction",
-                "report --tables tables --transactions recordings",
+                "what the last change did: status 3 if it is worse",
+                "report latest~1 latest --fail-on-regression 5%",
             ),
-        ],
-    ),
-    (
-        "results",
-        [
-            ("what there is", "results"),
-            ("mark the newest with its commit", "results tag latest nightly commit=4f2a1c"),
-            ("what the last change did", "results compare latest~1 latest"),
-        ],
-    ),
-    (
-        "results list",
-        [
-            ("what is in isobench-results", "results list"),
-            ("in another folder", "results list --folder nightly"),
-            ("for a program", "results list --json"),
-        ],
-    ),
-    (
-        "results tag",
-        [
-            ("name the newest one", "results tag latest before-upgrade"),
-            ("with its commit", "results tag latest commit=4f2a1c"),
-            ("the one before it, twice", "results tag latest~1 nightly server=16.14"),
-        ],
-    ),
-    (
-        "results untag",
-        [
-            ("take a name away", "results untag latest before-upgrade"),
-            ("by the name itself", "results untag before-upgrade before-upgrade"),
-            ("several tags", "results untag latest nightly commit=4f2a1c"),
-        ],
-    ),
-    (
-        "results compare",
-        [
-            ("what the last change did", "results compare latest~1 latest"),
-            ("two that are tagged", "results compare before-upgrade after-upgrade"),
-            ("for a script: status 3 if it is worse", "results compare main latest --fail-on-regression 5%"),
-        ],
-    ),
-    (
-        "results prune",
-        [
-            ("what could go, if the newest 20 are kept", "results prune --keep 20"),
-            ("what is older than a month", "results prune --older-than 30d"),
-            ("remove it", "results prune --keep 20 --older-than 30d --yes"),
-        ],
-    ),
-    (
-        "trend",
-        [
-            ("how the rates went, and where they changed", "trend tps"),
-            ("what serializable costs, by commit", "trend serializable.ratio --by tag:commit"),
-            ("as a page to send", "trend latency_p99_ms --html trend.html"),
-        ],
-    ),
-    (
-        "matrix",
-        [
-            ("of all results in a folder, into its index.html", "matrix results-of-servers"),
-            ("into another file", "matrix results-of-servers --html public/index.html"),
-            ("of what compare has saved here", "matrix isobench-results"),
-        ],
-    ),
-    (
-        "check-result",
-        [
-            ("a result that somebody sent", "check-result postgresql-18.json"),
-            ("all of a folder", "check-result results-of-servers/*.json"),
-            ("the newest one of one's own", "check-result isobench-results/latest/result.json"),
+            ("what serializable costs, by commit", "report --metric serializable.ratio --by tag:commit"),
         ],
     ),
     (

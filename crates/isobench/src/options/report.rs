@@ -5,16 +5,42 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, ValueEnum};
 use isobench_plan::Requirement;
 use isobench_result::figure::requirement;
+use isobench_result::{Axis, Wanted};
+
+use crate::latest;
+use crate::saved::tags::tag;
 
 /// Options of `isobench report`.
 #[derive(Debug, Args)]
 pub struct ReportOptions {
-    /// Results of --json, or folders with a result.json; - is standard input [default: the newest,
-    /// isobench-results/latest]
+    /// The results [default: list those in --folder]
     ///
-    /// One to show it again, two to compare the second with the first, more to see them as a series.
-    #[arg(value_name = "FILE|FOLDER")]
-    pub files: Vec<PathBuf>,
+    /// One is shown again; the second of two is compared with the first; more are a series. Each is
+    /// the path of a file or folder, or of --folder: latest, latest~N (the Nth before it), a name, or
+    /// a tag that only one has. - is standard input.
+    #[arg(id = "saved", value_name = "RESULT")]
+    pub results: Vec<PathBuf>,
+    /// The folder of the results
+    #[arg(long, value_name = "FOLDER", default_value = latest::FOLDER)]
+    pub folder: PathBuf,
+    /// Show this figure over the results, and where it changed; without RESULTs over all in --folder
+    /// [default for three and more results: tps]
+    ///
+    /// [LEVEL.]METRIC[.low|.high] as for --require, such as tps or serializable.ratio.
+    #[arg(long, value_name = "METRIC")]
+    pub metric: Option<Wanted>,
+    /// Order a series by time, tag:KEY (tags KEY=VALUE), server-version or setting:NAME [default: time]
+    #[arg(long, value_name = "AXIS")]
+    pub by: Option<Axis>,
+    /// Give the result this tag: a word, or KEY=VALUE, where a key has one value (repeatable)
+    #[arg(long, value_name = "TAG", value_parser = tag)]
+    pub tag: Vec<String>,
+    /// Make a page of many servers, of the results in this folder and below it (*.json)
+    ///
+    /// The page is FOLDER/index.html, unless --html names another. A result that doesn't agree with
+    /// itself is left out; then the status is 1.
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["saved", "folder", "metric", "tag"])]
+    pub servers: Option<PathBuf>,
     /// What is written, and where.
     #[command(flatten)]
     pub rendering: RenderingOptions,
@@ -52,20 +78,20 @@ pub struct ReportOptions {
 /// What is written of one result or several, and where.
 #[derive(Debug, Args)]
 pub struct RenderingOptions {
-    /// Write the report to this file as HTML; - is standard output [default of report with
-    /// one result: FILE with .html instead of .json, in a folder report.html]
+    /// Write the report to this file as HTML; - is standard output [default of one result: report.html
+    /// in its folder, for FILE.json FILE.html]
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Write the result with its summaries computed anew (of several results, their comparison) to
-    /// this file as JSON; - is standard output
+    /// Write the result with recomputed summaries, the comparison or the series to this file as JSON;
+    /// - is standard output, also for the list
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Write a line for each round (of several results, for each cell) to this file as CSV; - is
-    /// standard output
+    /// Write a line for each round (of two results for each cell, of a series for each result) to this
+    /// file as CSV; - is standard output
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
-    /// Print in this format to standard output [default, unless files are named or report has
-    /// one result: text]
+    /// Print in this format to standard output [default, unless a file is named or one result shown:
+    /// text]
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<ReportFormat>,
 }
@@ -77,9 +103,9 @@ pub enum ReportFormat {
     Text,
     /// GitHub-flavoured Markdown, for a comment on a pull request
     Markdown,
-    /// A line for each round (of several results, for each cell)
+    /// A line for each round, cell or result, as --csv
     Csv,
-    /// The result with its summaries computed anew (of several results, their comparison)
+    /// The same as --json
     Json,
     /// Of one result, Bencher Metric Format: all figures that --require knows, as JSON
     Bencher,

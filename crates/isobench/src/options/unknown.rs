@@ -1,4 +1,4 @@
-//! The option that was probably meant by one that doesn't exist.
+//! The option or command that was probably meant by one that doesn't exist.
 //!
 //! Not here: the likeness of names (`isobench_suggest`), and the message, which is clap's.
 
@@ -31,12 +31,23 @@ const ELSEWHERE: [(&str, &str); 16] = [
     ("report-interval", "progress"),
 ];
 
+/// Commands that there were, and what does the same.
+const FORMER: [(&str, &str); 4] = [
+    (
+        "results",
+        "isobench report lists saved results, report A B compares two, report RESULT --tag TAG gives a tag",
+    ),
+    ("trend", "a figure over saved results is shown by: isobench report --metric METRIC"),
+    ("matrix", "the page of many servers is made by: isobench report --servers FOLDER"),
+    ("check-result", "isobench report RESULT checks that a result agrees with itself"),
+];
+
 /// Replaces clap's suggestion in an error about an unknown option, which may be far-fetched.
 /// `words` is the command line, with the program's name.
 pub fn suggest(error: &mut clap::Error, words: impl IntoIterator<Item = String>) {
     let words: Vec<String> = words.into_iter().collect();
     if let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidSubcommand)
-        && let Some(tip) = for_file(given)
+        && let Some(tip) = former(given).or_else(|| for_file(given))
     {
         error.remove(ContextKind::SuggestedSubcommand);
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(tip)]));
@@ -55,6 +66,11 @@ pub fn suggest(error: &mut clap::Error, words: impl IntoIterator<Item = String>)
         Some(name) => error.insert(ContextKind::SuggestedArg, ContextValue::String(format!("--{name}"))),
         None => error.remove(ContextKind::SuggestedArg),
     };
+}
+
+/// What does now what a former command did.
+fn former(given: &str) -> Option<String> {
+    FORMER.iter().find(|(name, _)| *name == given).map(|(_, now)| (*now).to_owned())
 }
 
 /// The commands for a file that stands where a command is expected.

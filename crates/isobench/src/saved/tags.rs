@@ -71,7 +71,7 @@ pub fn parse(bytes: &[u8]) -> Result<Vec<String>, String> {
     Ok(file.tags)
 }
 
-/// Writes the tags beside a result, or removes the file of a result that has none any more.
+/// Writes the tags beside a result.
 ///
 /// # Errors
 /// The file can't be written or isn't isobench's; for root, others can write to the folder.
@@ -85,12 +85,6 @@ pub fn write(result: &Path, tags: &[String]) -> Outcome {
         return Err(Failure::setup(format!("{}: {why}", shown(folder))));
     }
     check_file("tags", &path, Kind::Tags)?;
-    if tags.is_empty() {
-        return match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failure(error)),
-            _ => Ok(()),
-        };
-    }
     let file = TagFile { format: TAGS_FORMAT.to_owned(), format_version: VERSION, tags: tags.to_vec() };
     // Plain data can always be written.
     let text = serde_json::to_string_pretty(&file).unwrap_or_default() + "\n";
@@ -99,7 +93,7 @@ pub fn write(result: &Path, tags: &[String]) -> Outcome {
 
 /// Why root changes nothing in a folder of this owner and mode; `None` for other users, who can do no
 /// more there than the system permits them.
-pub fn untrusted(owner: u32, mode: u32) -> Option<&'static str> {
+fn untrusted(owner: u32, mode: u32) -> Option<&'static str> {
     let others_write = owner != 0 || mode & 0o022 != 0;
     (rustix::process::geteuid().is_root() && others_write)
         .then_some("root changes nothing in a folder that other users can write to; do it as its owner")
@@ -159,17 +153,15 @@ mod tests {
     }
 
     #[test]
-    fn tags_come_back_and_leave_no_file_when_there_are_none() {
+    fn tags_come_back_and_overwrite_nothing_else() {
         let scene = tempfile::tempdir().expect("a folder");
         let result = scene.path().join("result.json");
         let tags = ["nightly".to_owned(), "commit=abc".to_owned()];
         assert_eq!(read(&result).expect("none"), [] as [String; 0]);
         write(&result, &tags).expect("it is written");
         assert_eq!(read(&result).expect("they are there"), tags);
-        write(&result, &[]).expect("it is removed");
-        assert!(!scene.path().join(FILE).exists());
         fs::write(scene.path().join(FILE), "{\"my\": \"notes\"}").expect("a file");
-        assert!(read(&result).is_err() && write(&result, &tags).is_err() && write(&result, &[]).is_err());
+        assert!(read(&result).is_err() && write(&result, &tags).is_err());
         assert_eq!(fs::read_to_string(scene.path().join(FILE)).expect("the file"), "{\"my\": \"notes\"}");
     }
 }

@@ -31,7 +31,6 @@ mod like_pgbench;
 mod live;
 mod live_metrics;
 mod machines;
-mod matrix;
 mod named_server;
 mod observe;
 mod observed;

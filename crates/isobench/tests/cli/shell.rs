@@ -48,11 +48,10 @@ fn names_that_only_isobench_knows_are_offered() {
         (&["run", "--isolation", "s"], "ser", "rc"),
         (&["run", "-M", "p"], "prepared", "simple"),
         (&["workloads", "reg"], "registers", "orders"),
-        (&["trend", "rat"], "ratio", "tps"),
-        (&["trend", "tps", "--by", "server"], "server-version", "time"),
-        (&["trend", "tps", "n"], "nightly", "one"),
-        (&["results", "tag", ""], "one", "mine"),
-        (&["results", "compare", "latest", "n"], "nightly", "one"),
+        (&["report", "--metric", "rat"], "ratio", "tps"),
+        (&["report", "--by", "server"], "server-version", "time"),
+        (&["report", ""], "one", "mine"),
+        (&["report", "latest", "n"], "nightly", "one"),
         (&["comp"], "compare", "audit"),
         (&["compare", "--lev"], "--levels", "--rounds"),
         (&["completions", "f"], "fish", "bash"),
@@ -148,7 +147,6 @@ fn manual_pages_are_well_formed() {
     let pages: Vec<_> =
         fs::read_dir(scene.file("pages")).expect("pages").flatten().map(|entry| entry.path()).collect();
     assert!(pages.len() > 15, "{pages:?}");
-    assert!(scene.read("pages/isobench-results-prune.1").contains("isobench results prune"));
     let page = scene.read("pages/isobench-compare.1");
     for part in [".TH isobench-compare 1", "isobench compare", "\\-\\-levels", "Examples:"] {
         assert!(page.contains(part), "{part}: {page}");
@@ -170,8 +168,7 @@ fn help_is_there_without_a_network() {
     let scene = Scene::new();
     scene.run(&["help"]).expect(0).prints(&["Commands:", "anomalies", "isobench help NAME"]);
     scene.run(&["help", "compare"]).expect(0).prints(&["Usage: isobench compare", "--levels", "Examples:"]);
-    scene.run(&["help", "results", "prune"]).expect(0).prints(&["Usage: isobench results prune", "--yes"]);
-    scene.run(&["help", "results", "prun"]).expect(1).says(&["there is no help on \"results prun\""]);
+    scene.run(&["help", "compare", "x"]).expect(1).says(&["there is no help on \"compare x\""]);
     scene.run(&["help", "anomalies"]).expect(0).prints(&["# Anomalies", "lost update"]);
     // Options, also by the names that other programs have for them.
     for (word, said) in [

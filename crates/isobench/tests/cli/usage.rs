@@ -12,7 +12,7 @@ fn help_and_version() {
                 "Usage: isobench",
                 "compare",
                 "run",
-                "More commands (see isobench help): record, scripts, trend",
+                "More commands (see isobench help): record, scripts, observe",
                 "Exit status: 0",
             ][..],
         ),
@@ -47,7 +47,7 @@ fn the_help_of_the_program_lists_ten_commands() {
     let listed: Vec<&str> = listed.take_while(|line| line.starts_with("  ")).collect();
     assert_eq!(listed.iter().filter(|line| !line.starts_with("   ")).count(), 10, "{help}");
     // The others are where it says.
-    Scene::new().run(&["help"]).expect(0).prints(&["\n  trend ", "\n  completions ", "\n  server "]);
+    Scene::new().run(&["help"]).expect(0).prints(&["\n  plans ", "\n  completions ", "\n  server "]);
 }
 
 /// The short help omits rarely needed options, and says so.

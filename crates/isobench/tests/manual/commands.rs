@@ -11,18 +11,14 @@ use isobench_testkit::golden;
 use crate::markdown::{code, files, page, root};
 use crate::{factors, figures, isobench};
 
-/// The commands that connect, measure, or read what was measured.
-pub const COMMANDS: [&str; 20] = [
+/// The commands, in the order of the page.
+pub const COMMANDS: [&str; 16] = [
     "compare",
     "peers",
     "plans",
     "advise",
     "audit",
     "report",
-    "results",
-    "trend",
-    "matrix",
-    "check-result",
     "run",
     "init",
     "workloads",
@@ -35,21 +31,11 @@ pub const COMMANDS: [&str; 20] = [
     "server",
 ];
 
-/// The commands below `results`.
-const OF_RESULTS: [&str; 5] = ["list", "tag", "untag", "compare", "prune"];
-
-/// The full help of a command, at a fixed width; of one that has commands below it theirs, too.
+/// The full help of a command, at a fixed width.
 pub fn help(command: &str) -> String {
-    let below: &[&str] = if command == "results" { &OF_RESULTS } else { &[] };
-    let of_all = std::iter::once(vec![command]).chain(below.iter().map(|below| vec![command, below]));
-    of_all.map(|words| help_of(command, &words)).collect::<Vec<_>>().join("\n")
-}
-
-fn help_of(command: &str, words: &[&str]) -> String {
     let all = if matches!(command, "compare" | "audit" | "run") { "--help-all" } else { "--help" };
     let output = isobench()
-        .args(words)
-        .arg(all)
+        .args([command, all])
         // Decides the width if no stream is a terminal.
         .env("COLUMNS", "100")
         .stdin(Stdio::null())

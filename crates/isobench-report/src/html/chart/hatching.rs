@@ -35,21 +35,6 @@ pub fn hatchings(figure: &str, kinds: impl IntoIterator<Item = usize>) -> Markup
     }
 }
 
-/// A shape in the colour and with the lines of a kind. `id` must be the shape's own; `top` is its
-/// upper edge.
-pub fn hatched(figure: &str, kind: usize, id: &str, shape: &str, top: f64) -> Markup {
-    let id = format!("{figure}-{id}");
-    html! {
-        @if lines_of(kind) == 0 {
-            path class={ "segment k" (kind) } d=(shape) {}
-        } @else {
-            clipPath id=(id) { path id={ (id) "s" } d=(shape) {} }
-            use class={ "segment k" (kind) } href={ "#" (id) "s" } {}
-            g clip-path={ "url(#" (id) ")" } { use class=(class(kind)) href={ "#" (figure) "-h" (kind) } y=(u(top)) {} }
-        }
-    }
-}
-
 /// A box in the colour and with the lines of a kind. It clips them as a picture within the picture,
 /// which is half as long as naming a shape: there are several boxes for each cell.
 pub fn hatched_bar(

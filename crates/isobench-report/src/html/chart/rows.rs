@@ -83,16 +83,6 @@ impl Rows {
         self.y += height;
     }
 
-    /// A name in up to three lines, its value in words at the right, and the track below.
-    pub fn named(&mut self, name: &str, value: &str) -> Track {
-        for line in lines(name, WIDTH - width_of(value) - 30.0, 3) {
-            self.add(&text("name", (0.0, self.y + 17.0), &line, WIDTH));
-            self.y += LINE;
-        }
-        self.add(&html! { text class="end" x=(u(WIDTH)) y=(u(self.y + 17.0 - LINE)) { (value) } });
-        self.track(self.thickness)
-    }
-
     /// An empty track with its grid.
     fn track(&mut self, thickness: f64) -> Track {
         let track = Track { top: self.y + 2.0, bottom: self.y + 2.0 + thickness };

@@ -30,8 +30,6 @@ const PERCENTAGES: [(f64, &str); 6] = [
 enum Spacing {
     Linear,
     Logarithmic,
-    /// Logarithm of the value plus one: for counts, which may be zero.
-    Counts,
     /// Logarithm of the reciprocal of what lies beyond a percentage: 90, 99 and 99.9 % are equally
     /// far apart.
     Percentiles,
@@ -42,7 +40,6 @@ impl Spacing {
         match self {
             Spacing::Linear => value,
             Spacing::Logarithmic => value.max(SMALLEST).log10(),
-            Spacing::Counts => value.max(0.0).ln_1p(),
             Spacing::Percentiles => -(1.0 - value.clamp(0.0, 99.9999) / 100.0).log10(),
         }
     }
@@ -105,12 +102,6 @@ impl Scale {
         Scale { shape: Spacing::Logarithmic, low: low / margin, high: high * margin, from, to }
     }
 
-    /// For counts that may be zero as well as large, from zero on.
-    pub fn counts(values: impl IntoIterator<Item = f64>, from: f64, to: f64) -> Scale {
-        let most = largest(values).max(1.0);
-        Scale { shape: Spacing::Counts, low: 0.0, high: most * 1.1, from, to }
-    }
-
     /// From the median's side to the highest percentage that anything reaches, at least 90.
     pub fn percentiles(most: f64, from: f64, to: f64) -> Scale {
         let high = if most.is_finite() { most.clamp(90.0, 99.9999) } else { 90.0 };
@@ -163,11 +154,6 @@ impl Scale {
             Spacing::Linear => linear(self.low, self.high, most),
             Spacing::Logarithmic if self.high / self.low < 4.0 => linear(self.low, self.high, most),
             Spacing::Logarithmic => logarithmic(self.low, self.high, most),
-            Spacing::Counts => {
-                let mut ticks = vec![Tick { value: 0.0, label: label(0.0, 0) }];
-                ticks.extend(logarithmic(1.0, self.high, most.saturating_sub(1)));
-                ticks
-            }
         }
     }
 }
@@ -264,7 +250,6 @@ mod tests {
             labels(&Scale::log([0.9, 1.1], 1.0, 0.0, 1.0), 5),
             ["0.90", "0.95", "1.00", "1.05", "1.10"]
         );
-        assert_eq!(labels(&Scale::counts([530.0], 0.0, 1.0), 5), ["0", "1", "10", "100"]);
         assert_eq!(labels(&Scale::percentiles(99.95, 0.0, 1.0), 9), ["50 %", "90 %", "99 %", "99.9 %"]);
         assert_eq!(labels(&Scale::from_zero([3e7], 0.0, 1.0), 4), ["0", "1e7", "2e7", "3e7"]);
     }
@@ -305,7 +290,6 @@ mod tests {
             let scales = [
                 Scale::from_zero(values.clone(), 10.0, 90.0),
                 Scale::log(values.clone(), margin, 90.0, 10.0),
-                Scale::counts(values.clone(), 10.0, 90.0),
                 Scale::up_to(positive().fold(0.0, f64::max), 10.0, 90.0),
             ];
             for scale in scales {
@@ -326,7 +310,6 @@ mod tests {
                 Scale::up_to(other, 10.0, 90.0),
                 Scale::log(values.clone(), 1.1, 90.0, 10.0),
                 Scale::log(values.clone(), 1.0, 90.0, 10.0),
-                Scale::counts(values.clone(), 10.0, 90.0),
                 Scale::percentiles(other, 10.0, 90.0),
             ];
             for scale in scales {

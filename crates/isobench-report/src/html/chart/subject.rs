@@ -15,9 +15,6 @@ pub const STYLES: usize = 6;
 /// The first style of the values of a parameter, of which there are as many.
 pub const VALUES: usize = STYLES;
 
-/// The first style of the three kinds of predicate locks.
-pub const LOCKS: usize = 2 * STYLES;
-
 /// A cell as figures show it.
 pub struct Subject<'a> {
     /// The cell.

@@ -3,7 +3,6 @@
 //! Not here: what is drawn of them.
 
 use super::legend::LegendEntry;
-use isobench_result::document::WaitRow;
 
 /// What sessions do on the server, as far as it has a hatching of its own.
 struct WaitKind {
@@ -57,21 +56,6 @@ pub fn meaning(kind: usize) -> &'static str {
 pub fn entries(shown: &[usize]) -> Vec<LegendEntry> {
     let used = order().filter(|kind| shown.contains(kind));
     used.map(|kind| LegendEntry { kind, name: meaning(kind).to_owned(), meaning: String::new() }).collect()
-}
-
-/// The sessions of each sample by hatching, in the order in which they are stacked; only those that
-/// were seen.
-pub fn sessions(rows: &[WaitRow], samples: usize) -> Vec<(usize, Vec<f64>)> {
-    let mut sums: Vec<(usize, Vec<f64>)> = order().map(|kind| (kind, vec![0.0; samples])).collect();
-    for row in rows {
-        let kind = kind_of(&row.kind, &row.event);
-        let Some((_, sum)) = sums.iter_mut().find(|(other, _)| *other == kind) else { continue };
-        for (sum, sessions) in sum.iter_mut().zip(&row.sessions) {
-            *sum += f64::from(*sessions);
-        }
-    }
-    sums.retain(|(_, sum)| sum.iter().any(|sessions| *sessions > 0.0));
-    sums
 }
 
 /// "Lock/tuple", or the type alone where it has no events.

@@ -71,10 +71,12 @@ impl<'a> Tables<'a> {
             whole.push(self.write_one(TRANSACTIONS, |output| transactions(recordings, output))?);
         }
         whole.push(self.write_one(SERIES, |output| {
-            write_series(self.document, BufWriter::new(output)).map_err(|error| self.unwritable(SERIES, &error))
+            write_series(self.document, BufWriter::new(output))
+                .map_err(|error| self.unwritable(SERIES, &error))
         })?);
         whole.push(self.write_one(ROUNDS, |output| {
-            write_rounds(self.document, BufWriter::new(output)).map_err(|error| self.unwritable(ROUNDS, &error))
+            write_rounds(self.document, BufWriter::new(output))
+                .map_err(|error| self.unwritable(ROUNDS, &error))
         })?);
         let mut told = Vec::new();
         for (name, file, rows) in whole {

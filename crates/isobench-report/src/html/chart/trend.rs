@@ -6,20 +6,25 @@ use super::Figure;
 use super::data::Data;
 use super::frame::{ABOVE, BELOW, Plot, WIDTH, left_of, picture};
 use super::marks::{marker, path, series as stop, tipped, u, upright_interval};
-use super::occasions::IDS;
 use super::scale::{Scale, Tick};
 use crate::csv::number;
-use isobench_result::metric_trend::{MetricPoint, MetricSeries, MetricTrend};
 use isobench_result::numbers::short;
+use isobench_result::trend::{Trend, TrendPoint, TrendSeries};
 
 const HEIGHT: f64 = 190.0;
 
+/// The anchors of the figures. Further ones are left out; the table has all cells.
+static IDS: [&str; 12] = [
+    "trend-1", "trend-2", "trend-3", "trend-4", "trend-5", "trend-6", "trend-7", "trend-8", "trend-9",
+    "trend-10", "trend-11", "trend-12",
+];
+
 /// Draws a picture for each series; of further ones than there are anchors the page has numbers only.
-pub fn metric(trend: &MetricTrend) -> Vec<Figure> {
+pub fn trend(trend: &Trend) -> Vec<Figure> {
     trend.series.iter().zip(IDS).map(|(series, id)| figure(trend, series, id)).collect()
 }
 
-fn figure(trend: &MetricTrend, series: &MetricSeries, id: &'static str) -> Figure {
+fn figure(trend: &Trend, series: &TrendSeries, id: &'static str) -> Figure {
     let upright = |from, to| Scale::from_zero([series.range().1], from, to);
     let left = left_of(&[(&upright(0.0, HEIGHT), 5)]).max(70.0);
     let plot = Plot { left, right: WIDTH - 8.0, top: ABOVE, bottom: ABOVE + HEIGHT };
@@ -54,13 +59,13 @@ fn figure(trend: &MetricTrend, series: &MetricSeries, id: &'static str) -> Figur
 }
 
 /// The place of a result on the axis; of a time the day.
-fn tick((index, point): (usize, &MetricPoint)) -> Tick {
+fn tick((index, point): (usize, &TrendPoint)) -> Tick {
     let is_time = point.started_at.as_ref() == Some(&point.at);
     let label = point.at.get(..10).filter(|_| is_time).unwrap_or(&point.at);
     Tick { value: index as f64, label: label.to_owned() }
 }
 
-fn line(series: &MetricSeries, along: &Scale, upright: &Scale, words: &str) -> Markup {
+fn line(series: &TrendSeries, along: &Scale, upright: &Scale, words: &str) -> Markup {
     let place = |index: usize, value: f64| (along.at(index as f64), upright.at(value));
     let places = || series.points.iter().enumerate().map(|(index, point)| place(index, point.value));
     let marks = html! {
@@ -75,12 +80,12 @@ fn line(series: &MetricSeries, along: &Scale, upright: &Scale, words: &str) -> M
     stop("s0", words, &marks)
 }
 
-fn words(series: &MetricSeries) -> String {
+fn words(series: &TrendSeries) -> String {
     let points = series.points.iter().map(|point| format!("{} at {}", short(point.value), point.at));
     format!("{}. {}", points.collect::<Vec<_>>().join(", "), series.said().join(" "))
 }
 
-fn data(series: &MetricSeries) -> String {
+fn data(series: &TrendSeries) -> String {
     let mut data = Data::new(&["at", "result", "value", "low", "high", "change"]);
     for (point, place) in series.points.iter().zip(1..) {
         let change = series.changes.iter().any(|change| change.at == place);

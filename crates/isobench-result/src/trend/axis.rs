@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
-use super::{MetricPoint, TrendResult};
+use super::{TrendPoint, TrendResult};
 use crate::document::{Cell, Document};
 use crate::factor::{Assignment, SERVER_BIN, SERVER_VERSION, SETTING};
 
@@ -102,7 +102,7 @@ impl Axis {
     }
 
     /// The points in the order of the axis; those at the same place in that of time.
-    pub(super) fn ordered(&self, mut points: Vec<MetricPoint>) -> Vec<MetricPoint> {
+    pub(super) fn ordered(&self, mut points: Vec<TrendPoint>) -> Vec<TrendPoint> {
         points.sort_by(|one, other| (&one.started_at, &one.result).cmp(&(&other.started_at, &other.result)));
         match self {
             Axis::Time => {}

@@ -3,9 +3,9 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use isobench_result::metric_trend::table::{legend, shown};
 use isobench_result::numbers::short;
-use isobench_result::{MetricPoint, MetricSeries, MetricTrend};
+use isobench_result::trend::table::{legend, shown};
+use isobench_result::{Trend, TrendPoint, TrendSeries};
 
 use crate::text::layout::wrap;
 
@@ -15,7 +15,7 @@ const NARROWEST: usize = 16;
 /// The most columns of a scale.
 const WIDEST: usize = 60;
 
-pub fn render(trend: &MetricTrend, width: usize) -> String {
+pub fn render(trend: &Trend, width: usize) -> String {
     let mut lines = wrap(&trend.heading(), width, 2);
     for series in &trend.series {
         lines.push(String::new());
@@ -41,14 +41,14 @@ pub fn render(trend: &MetricTrend, width: usize) -> String {
 }
 
 /// True if the scale doesn't hold all intervals.
-fn is_cut(series: &MetricSeries) -> bool {
+fn is_cut(series: &TrendSeries) -> bool {
     let (least, most) = series.range();
-    let ends = |point: &MetricPoint| point.low.zip(point.high);
+    let ends = |point: &TrendPoint| point.low.zip(point.high);
     series.points.iter().filter_map(ends).any(|(low, high)| low < least || high > most)
 }
 
-fn plot(series: &MetricSeries, width: usize) -> Vec<String> {
-    let labels: Vec<String> = series.points.iter().map(MetricPoint::label).collect();
+fn plot(series: &TrendSeries, width: usize) -> Vec<String> {
+    let labels: Vec<String> = series.points.iter().map(TrendPoint::label).collect();
     let values: Vec<String> = series.points.iter().map(shown).collect();
     let widest = |texts: &[String]| texts.iter().map(|text| text.width()).max().unwrap_or(0);
     let (of_labels, of_values) = (widest(&labels), widest(&values));
@@ -79,7 +79,7 @@ struct Scale {
 }
 
 impl Scale {
-    fn of(series: &MetricSeries, columns: usize) -> Scale {
+    fn of(series: &TrendSeries, columns: usize) -> Scale {
         let (low, high) = series.range();
         Scale { low, high, columns }
     }
@@ -108,7 +108,7 @@ impl Scale {
 
     /// The value as a disc on the line of its interval, which has an arrow where it goes on beyond the
     /// scale.
-    fn drawn(&self, point: &MetricPoint) -> String {
+    fn drawn(&self, point: &TrendPoint) -> String {
         let mut letters = vec![' '; self.columns];
         if let Some((low, high)) = point.low.zip(point.high) {
             let ends = (if low < self.low { '◂' } else { '├' }, if high > self.high { '▸' } else { '┤' });

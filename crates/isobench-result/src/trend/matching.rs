@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::{Axis, MetricPoint};
+use super::{Axis, TrendPoint};
 use crate::document::{Cell, Document};
 use crate::factor::{Assignment, Names};
 use crate::figure::Wanted;
@@ -20,7 +20,7 @@ pub(super) struct Line {
     /// Its place among the lines: that of the first line with the same factors, and its own.
     pub first: (usize, usize),
     /// Its results.
-    pub points: Vec<MetricPoint>,
+    pub points: Vec<TrendPoint>,
 }
 
 /// Puts a point into the line that it belongs to.
@@ -30,7 +30,7 @@ pub(super) fn put(
     cell: &Cell,
     of: &Wanted,
     axis: &Axis,
-    point: MetricPoint,
+    point: TrendPoint,
 ) {
     let factors = axis.without(Assignment::of(cell));
     let conditions = conditions(document, cell, of);
