@@ -2,7 +2,7 @@
 //!
 //! Not here: what is compared, and the table (`isobench_result::pair`).
 
-pub mod csv;
+mod csv;
 mod markdown;
 mod text;
 

@@ -172,7 +172,7 @@ pub struct PairError {
 
 impl PairError {
     /// Refuses two results whose numbers don't mean the same.
-    pub(crate) fn check(a: &Document, b: &Document) -> Result<(), PairError> {
+    fn check(a: &Document, b: &Document) -> Result<(), PairError> {
         let [a, b] = [a, b].map(|document| document.measurement_version);
         if a == b { Ok(()) } else { Err(PairError { a, b }) }
     }
@@ -262,25 +262,25 @@ impl Matched<'_> {
 
 /// Measurements of two occasions that are compared.
 #[derive(Debug, Clone)]
-pub(crate) struct Samples {
+struct Samples {
     /// Those of B.
-    pub of: Vec<f64>,
+    of: Vec<f64>,
     /// Those of A.
-    pub to: Vec<f64>,
+    to: Vec<f64>,
     /// What equal cells differ by, as a distance of logarithms; 0 if it wasn't measured.
-    pub noise: f64,
+    noise: f64,
 }
 
 impl Samples {
     /// The rates of a cell on two occasions.
-    pub(crate) fn rates(a: &Cell, b: &Cell) -> Samples {
+    fn rates(a: &Cell, b: &Cell) -> Samples {
         Samples { of: rates(b), to: rates(a), noise: noise(a).max(noise(b)) }
     }
 }
 
 /// The ratio of each pair of samples. Many ratios are many chances of a false alarm, so all are one
 /// family.
-pub(crate) fn together(samples: &[Samples]) -> Vec<Option<PairRatio>> {
+fn together(samples: &[Samples]) -> Vec<Option<PairRatio>> {
     let judged = samples.iter().map(|one| {
         let ratio = independent_ratio(&one.of, &one.to, samples.len())?;
         let (mean, low, high) = (ratio.mean, ratio.low, ratio.high);
@@ -353,7 +353,7 @@ impl Figures {
         self.measured.number(name)
     }
 
-    pub(crate) fn of(document: &Document, cell: &Cell) -> Figures {
+    fn of(document: &Document, cell: &Cell) -> Figures {
         let summary = &cell.summary;
         let measured = FIGURES.iter().filter_map(|figure| {
             let value = figure.measured(document, cell).ok()?;

@@ -10,7 +10,7 @@ use isobench_result::{Figures, Pair, PairRatio, PairedCell};
 use crate::csv::{line, number};
 
 /// A field of a side, whose title a pair has after "a_" or "b_".
-pub enum SideColumn {
+enum SideColumn {
     /// A figure.
     Figure(&'static str),
     /// An end of a figure's interval: its title, the figure, the end.
@@ -20,13 +20,13 @@ pub enum SideColumn {
 }
 
 /// The titles of [`factor_fields`].
-pub fn factor_titles() -> Vec<&'static str> {
+fn factor_titles() -> Vec<&'static str> {
     let (level, others) = matched();
     others.iter().map(|kind| kind.name).chain(["varied"]).chain(level.iter().map(|kind| kind.name)).collect()
 }
 
 /// The factors that cells are matched by; the level comes last.
-pub fn factor_fields(cell: &Assignment) -> Vec<String> {
+fn factor_fields(cell: &Assignment) -> Vec<String> {
     let (level, others) = matched();
     let values = |kinds: Vec<&Kind>| kinds.into_iter().map(|kind| cell.text(kind.id)).collect::<Vec<_>>();
     [values(others), vec![assignments(cell.varied())], values(level)].concat()
@@ -37,10 +37,10 @@ fn matched() -> (Vec<&'static Kind>, Vec<&'static Kind>) {
 }
 
 /// The titles of [`ratio_fields`].
-pub const RATIO_COLUMNS: [&str; 4] = ["ratio", "ratio_low", "ratio_high", "significant"];
+const RATIO_COLUMNS: [&str; 4] = ["ratio", "ratio_low", "ratio_high", "significant"];
 
 /// The figures of a side, and what else is known of it.
-pub static SIDE_COLUMNS: [SideColumn; 15] = [
+static SIDE_COLUMNS: [SideColumn; 15] = [
     SideColumn::Own("rounds", |figures| figures.rounds.to_string()),
     SideColumn::Figure("tps"),
     SideColumn::End("tps_low", "tps", |value| value.low),
@@ -60,14 +60,14 @@ pub static SIDE_COLUMNS: [SideColumn; 15] = [
 
 impl SideColumn {
     /// Its title.
-    pub fn title(&self) -> &'static str {
+    fn title(&self) -> &'static str {
         match self {
             SideColumn::Figure(title) | SideColumn::End(title, ..) | SideColumn::Own(title, _) => title,
         }
     }
 
     /// Its value.
-    pub fn field(&self, figures: &Figures) -> String {
+    fn field(&self, figures: &Figures) -> String {
         match self {
             SideColumn::Figure(name) => number(figures.number(name)),
             SideColumn::End(_, name, end) => number(figures.value(name).and_then(end)),
@@ -77,7 +77,7 @@ impl SideColumn {
 }
 
 /// A ratio as [`RATIO_COLUMNS`] has it.
-pub fn ratio_fields(ratio: Option<PairRatio>) -> [String; 4] {
+fn ratio_fields(ratio: Option<PairRatio>) -> [String; 4] {
     [
         number(ratio.map(|ratio| ratio.mean)),
         number(ratio.and_then(|ratio| ratio.low)),

@@ -118,7 +118,7 @@ pub fn conditions(document: &Document) -> impl Iterator<Item = (&'static str, Va
 }
 
 /// The conditions that aren't equal, by name.
-pub fn unequal(a: &Document, b: &Document) -> Vec<&'static str> {
+fn unequal(a: &Document, b: &Document) -> Vec<&'static str> {
     CONDITIONS.iter().filter(|(_, get)| get(a) != get(b)).map(|(name, _)| *name).collect()
 }
 

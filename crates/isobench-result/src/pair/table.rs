@@ -147,14 +147,14 @@ fn ratio(cell: &PairedCell) -> [Entry; 2] {
 }
 
 /// A ratio with its interval.
-pub fn ratio_entry(ratio: Option<PairRatio>) -> Entry {
+fn ratio_entry(ratio: Option<PairRatio>) -> Entry {
     ratio.map_or(Entry::Number(None), |ratio| {
         Entry::ratio(ratio.mean, ratio.low.zip(ratio.high), ratio.significant)
     })
 }
 
 /// The strongest models, and whether a promise is broken.
-pub fn verdict(figures: &Figures) -> Entry {
+fn verdict(figures: &Figures) -> Entry {
     let models = if figures.models.is_empty() { "unproved".to_owned() } else { figures.models.join(" or ") };
     Entry::Text(if figures.promise_kept == Some(false) {
         Line::grave(models + ", BROKEN")

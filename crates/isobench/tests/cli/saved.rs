@@ -77,7 +77,7 @@ fn the_newest_result_has_a_link() {
     assert_eq!(result["requirements"][0]["met"], false);
     assert_eq!(result["plan"]["require"][0], "tps > 1000000000000");
     let page = format!("isobench-results/{}/report.html", newest.display());
-    scene.run(&["report"]).expect(0).says(&[&page]);
+    scene.run(&["report", "latest"]).expect(0).says(&[&page]);
     let there = fs::read_dir(scene.file("isobench-results")).expect("the folder").count();
     assert_eq!(there, 3, "two results and the link");
     // A folder elsewhere has no link, and a link of the user's is left alone.
