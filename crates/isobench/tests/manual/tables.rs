@@ -39,7 +39,7 @@ fn tables_of_the_manual_are_whole() {
         rows += lines(&text).filter(|(fenced, line)| !fenced && cells(line).is_some()).count();
         wrong.extend(broken(&text).into_iter().map(|why| format!("{}:{why}", path.display())));
     }
-    assert!(rows > 500, "only {rows} rows found: the test looks in the wrong place");
+    assert!(rows > 300, "only {rows} rows found: the test looks in the wrong place");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
