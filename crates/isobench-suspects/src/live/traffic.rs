@@ -53,7 +53,7 @@ impl<'a> Traffic<'a> {
         let mut forms: BTreeMap<usize, BTreeMap<usize, Option<String>>> = BTreeMap::new();
         let ran = all.iter().enumerate().map(|(number, transaction)| {
             let Some(template) = history.numbers[number] else { return Vec::new() };
-            if programs.unknown(template).is_some() || !transaction.beyond.is_empty() {
+            if programs.unknown(template).is_some() {
                 doubtful.insert(number);
                 return Vec::new();
             }
@@ -101,7 +101,13 @@ impl<'a> Traffic<'a> {
     ) -> bool {
         let overlaps = |transaction: &Transaction| transaction.at <= to && transaction.ended >= from;
         let recorded = self.history.recorded;
-        if recorded.beyond.iter().any(overlaps) {
+        let writes = |number: Option<usize>| {
+            number.is_none_or(|template| {
+                self.programs.unknown(template).is_some() || !self.writing(template, row, columns).is_empty()
+            })
+        };
+        let mut beyond = recorded.beyond.iter().zip(&self.history.beyond);
+        if beyond.any(|(transaction, number)| overlaps(transaction) && writes(*number)) {
             return false;
         }
         let ends = recorded.transactions.partition_point(|transaction| transaction.at <= to);
@@ -127,6 +133,13 @@ impl<'a> Traffic<'a> {
             };
             ran.update.as_ref().is_some_and(|(own, set)| is_other(own, row) || sets(set))
         })
+    }
+
+    /// True if only the statement of a line of a transaction may write these columns of rows, or remove some.
+    pub(super) fn writes_rows_once(&self, number: usize, row: &RowName, columns: &Columns, line: u64) -> bool {
+        let Some(template) = self.history.numbers[number] else { return false };
+        let suspect = self.writing(template, row, columns);
+        !self.runs[number].iter().any(|ran| ran.run.line != line && suspect.contains(&ran.run.step))
     }
 
     /// True if only the statement of a line of a transaction writes the columns of a row.
