@@ -432,7 +432,8 @@ fn without_outputs<'a>(text: &'a str, types: &[u32]) -> Cow<'a, str> {
         } else {
             // It was the last argument: the comma before it goes.
             if dropped && token.is(")") {
-                let comma = kept.iter().rposition(|text| !text.trim().is_empty()).filter(|at| kept[*at] == ",");
+                let comma =
+                    kept.iter().rposition(|text| !text.trim().is_empty()).filter(|at| kept[*at] == ",");
                 kept.truncate(comma.unwrap_or(kept.len()));
             }
             dropped &= token.kind == Kind::Blank;
@@ -582,7 +583,7 @@ mod tests {
         for (text, types, expected) in [
             ("select * from f($1,$2)  as result", &[VOID, 23][..], "select * from f($2)  as result"),
             ("select * from f($1, $2) as result", &[23, VOID], "select * from f($1) as result"),
-            ("select f( $1 , $2 , $3 )", &[23, VOID, 23], "select f( $1 ,  $3 )"),
+            ("select f( $1 , $2 , $3 )", &[23, VOID, 23], "select f( $1 ,   $3 )"),
             ("select f($1)", &[VOID], "select f()"),
             ("select f($1,$2)", &[23, 23], "select f($1,$2)"),
         ] {

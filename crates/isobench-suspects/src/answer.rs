@@ -272,7 +272,8 @@ fn group(templates: &[Template], suspect: &Suspect, title: String, tables: [Stri
     let words = split.statements[suspect.steps[0]].normal.key.to_ascii_lowercase();
     let counts = suspect.kind == Kind::Duplicate && (words.contains("count(") || words.contains("sum("));
     let [read, back] = suspect.steps.map(|step| text(split, step));
-    let (before, after) = if suspect.earlier { (vec![back, read], Vec::new()) } else { (vec![read], vec![back]) };
+    let (before, after) =
+        if suspect.earlier { (vec![back, read], Vec::new()) } else { (vec![read], vec![back]) };
     Group {
         title,
         kind: suspect.kind,

@@ -49,7 +49,9 @@ impl Copied {
         let mut columns = Vec::new();
         if words.get(at)?.is("(") {
             let end = words[at..].iter().position(|word| word.is(")"))? + at;
-            columns.extend(words[at + 1..end].iter().filter(|word| !word.is(",")).map(|word| word.text.to_owned()));
+            columns.extend(
+                words[at + 1..end].iter().filter(|word| !word.is(",")).map(|word| word.text.to_owned()),
+            );
             at = end + 1;
         }
         let table = names.pop()?;
@@ -62,11 +64,16 @@ impl Copied {
     }
 
     /// The statement that does the same. `value` makes the text of each inserted value, by its number.
-    pub(crate) fn statement(&self, catalog: &Catalog, value: &mut dyn FnMut(usize) -> String) -> Option<String> {
+    pub(crate) fn statement(
+        &self,
+        catalog: &Catalog,
+        value: &mut dyn FnMut(usize) -> String,
+    ) -> Option<String> {
         match self {
             Copied::Queries(query) => Some(query.clone()),
             Copied::Reads(target) => {
-                let columns = if target.columns.is_empty() { "*".to_owned() } else { target.columns.join(", ") };
+                let columns =
+                    if target.columns.is_empty() { "*".to_owned() } else { target.columns.join(", ") };
                 Some(format!("SELECT {columns} FROM {}", target.written))
             }
             Copied::Inserts(target) => {
@@ -104,7 +111,8 @@ impl Target {
             return Some(self.columns.clone());
         }
         let relation = &catalog.relations[catalog.resolve(self.schema.as_deref(), &self.table)?];
-        let quoted = relation.columns.iter().map(|column| format!("\"{}\"", column.name.replace('"', "\"\"")));
+        let quoted =
+            relation.columns.iter().map(|column| format!("\"{}\"", column.name.replace('"', "\"\"")));
         let all: Vec<String> = quoted.collect();
         (!all.is_empty()).then_some(all)
     }

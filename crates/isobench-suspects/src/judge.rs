@@ -144,7 +144,10 @@ impl<'a> Judge<'a> {
         if ![&read.table, &back.table].into_iter().all(|name| self.programs.is_table(name)) {
             return None;
         }
-        if self.is_guarded(split, steps[0], read, overwrites) || self.has_inserted(split, steps[0], read) {
+        if self.is_one_delete(split, steps[0], read, back)
+            || self.is_guarded(split, steps[0], read, overwrites)
+            || self.has_inserted(split, steps[0], read)
+        {
             return None;
         }
         let inserts = back.kind == Does::Insert && back.table == read.table;
@@ -163,6 +166,10 @@ impl<'a> Judge<'a> {
             (Columns::These(these), Columns::All) | (Columns::All, Columns::These(these)) => these.clone(),
             (Columns::All, Columns::All) => BTreeSet::new(),
         };
+        // One statement reads at one moment.
+        if kind == Kind::StaleRead && read.at == back.at {
+            return None;
+        }
         let (read_table, back_table) = (read.table.clone(), back.table.clone());
         Some(Suspect {
             kind,
@@ -176,6 +183,13 @@ impl<'a> Judge<'a> {
             within_steps,
             needed: None,
         })
+    }
+
+    /// True if one DELETE reads and removes a row: the server looks again whether the row is still to be removed.
+    fn is_one_delete(&self, split: usize, step: usize, read: &Operation, back: &Operation) -> bool {
+        let own = &self.templates[split].statements[step].normal;
+        let same = read.at == back.at && read.table == back.table;
+        same && own.verb() == "delete" && !own.key.to_ascii_uppercase().contains("SELECT")
     }
 
     /// True if a read is that of the row for which `ON CONFLICT DO NOTHING` inserts none, and one was inserted each time.

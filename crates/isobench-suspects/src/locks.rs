@@ -52,7 +52,8 @@ fn locks(key: &str) -> bool {
 /// The places of the values of locks, with their statements.
 fn places(template: &Template) -> Vec<(usize, (String, usize))> {
     let own = template.statements.iter().filter(|step| locks(&step.normal.key));
-    own.flat_map(|step| (0..step.values).map(|at| (step.first_value + at, (step.normal.key.clone(), at)))).collect()
+    own.flat_map(|step| (0..step.values).map(|at| (step.first_value + at, (step.normal.key.clone(), at))))
+        .collect()
 }
 
 /// What came together in the transactions of a template.
@@ -61,7 +62,9 @@ pub(crate) fn links(template: &Template, rows: &[Values]) -> Vec<Link> {
     let mut found = Vec::new();
     for (place, code) in &own {
         for (other, known) in template.values.iter().enumerate() {
-            let Some(column) = known.column.clone().filter(|_| !known.of_last && !known.null) else { continue };
+            let Some(column) = known.column.clone().filter(|_| !known.of_last && !known.null) else {
+                continue;
+            };
             if own.iter().any(|(own, _)| *own == other) {
                 continue;
             }
@@ -101,7 +104,8 @@ pub(crate) fn join(templates: &mut [Template]) {
             let only = seen.first().filter(|_| seen.len() == 1 && *times >= OFTEN).cloned().flatten();
             let columns = follows.get(&code);
             let links = || template.links.iter().filter(|link| link.place == place);
-            let link = columns.into_iter().flatten().find_map(|column| links().find(|link| link.column == *column));
+            let link =
+                columns.into_iter().flatten().find_map(|column| links().find(|link| link.column == *column));
             template.values[place].lock = match (only, link) {
                 (Some(value), _) => Some(Lock::Same(value)),
                 (None, link) => link.map(|link| Lock::Follows(link.other)),

@@ -92,7 +92,8 @@ fn live(text: &mut String, answer: &Answer, screen: Screen<'_>) {
             let _ = writeln!(text, "      {}", both.trim_end());
         }
         if let (Kind::WriteSkew, Some((_, rows))) = (live.kind, live.otherwise.first()) {
-            let one = format!("after one of them the other one finds {rows}, and then this code never writes");
+            let one =
+                format!("after one of them the other one finds {rows}, and then this code never writes");
             paragraph(text, &one, screen.width, 6);
         } else if !live.otherwise.is_empty() {
             let now = pairs(&live.sides[1].wrote);
@@ -333,12 +334,7 @@ fn not_analysed(text: &mut String, answer: &Answer, screen: Screen<'_>) {
     if rows.is_empty() {
         return;
     }
-    let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
-    for row in &rows {
-        *reasons.entry(row.why.as_deref().unwrap_or_default()).or_default() += row.count;
-    }
-    let mut reasons: Vec<(&str, u64)> = reasons.into_iter().collect();
-    reasons.sort_by_key(|(why, count)| (std::cmp::Reverse(*count), *why));
+    let reasons = reasons(&rows);
     let count: u64 = rows.iter().map(|row| row.count).sum();
     let of = format!(
         "{} not analysed, {} of {}:",
@@ -349,12 +345,43 @@ fn not_analysed(text: &mut String, answer: &Answer, screen: Screen<'_>) {
     paragraph(text, &of, screen.width, 2);
     let most = if screen.details { usize::MAX } else { MOST_REASONS };
     for (why, count) in reasons.iter().take(most) {
-        paragraph(text, &cut(&format!("{count}x {why}"), 3 * screen.width.saturating_sub(6)), screen.width, 4);
+        paragraph(
+            text,
+            &cut(&format!("{count}x {why}"), 3 * screen.width.saturating_sub(6)),
+            screen.width,
+            4,
+        );
     }
     let rest = reasons.len().saturating_sub(most);
     if rest > 0 {
         paragraph(text, &format!("{}: --details", plural(rest as u64, "more reason")), screen.width, 4);
     }
+}
+
+/// The reasons why kinds aren't analysed, with how many of their transactions, the most frequent first. All functions that
+/// isobench doesn't know are one reason.
+fn reasons(rows: &[&Row]) -> Vec<(String, u64)> {
+    let mut found: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut functions: BTreeMap<&str, u64> = BTreeMap::new();
+    for row in rows {
+        let why = row.why.as_deref().unwrap_or_default();
+        let function = why.strip_prefix("isobench doesn't know what function ");
+        match function.and_then(|rest| rest.strip_suffix(" reads and writes")) {
+            Some(name) => *functions.entry(name).or_default() += row.count,
+            None => *found.entry(why).or_default() += row.count,
+        }
+    }
+    let mut all: Vec<(String, u64)> = found.into_iter().map(|(why, count)| (why.to_owned(), count)).collect();
+    if !functions.is_empty() {
+        let count = functions.values().sum();
+        let mut names: Vec<(&str, u64)> = functions.into_iter().collect();
+        names.sort_by_key(|(name, count)| (std::cmp::Reverse(*count), *name));
+        let names: Vec<&str> = names.into_iter().map(|(name, _)| name).collect();
+        let of = if names.len() == 1 { "function" } else { "functions" };
+        all.push((format!("isobench doesn't know what rows the {of} {} may touch", names.join(", ")), count));
+    }
+    all.sort_by(|(one, a), (other, b)| (b, one).cmp(&(a, other)));
+    all
 }
 
 /// What to do next.

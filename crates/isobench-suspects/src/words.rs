@@ -80,7 +80,9 @@ pub(crate) fn title(suspect: &Suspect, templates: &[Template]) -> String {
     match suspect.kind {
         Kind::LostUpdate => format!("{verb} {back} after reading it"),
         Kind::Duplicate => format!("insert {back} after looking for it"),
-        Kind::WriteSkew if suspect.earlier && read == back => format!("{verb} {back} before reading other rows of it"),
+        Kind::WriteSkew if suspect.earlier && read == back => {
+            format!("{verb} {back} before reading other rows of it")
+        }
         Kind::WriteSkew if suspect.earlier => format!("{verb} {back} before reading {read}"),
         Kind::WriteSkew if read == back => format!("{verb} {back} after reading other rows of it"),
         Kind::WriteSkew => format!("{verb} {back} after reading {read}"),

@@ -258,7 +258,7 @@ fn a_statement_that_is_described_by_a_portal_keeps_its_columns() {
             client(&[parse, bind, (b'D', b"P\0"), EXECUTE, SYNC, bind, EXECUTE, SYNC]),
             answers("1 2 T D:\0\0\0\u{7} C:SELECT_1 Z:I 2 D:\0\0\0\u{8} C:SELECT_1 Z:I"),
             client(&[close, other, bind, EXECUTE, SYNC]),
-            answers("3 1 2 D:\0\0\0\u{9} C:SELECT_1 Z:I"),
+            answers("3 1 2 D:\0\0\0\u{10} C:SELECT_1 Z:I"),
         ],
         &[],
     );
@@ -270,7 +270,7 @@ fn a_statement_that_is_described_by_a_portal_keeps_its_columns() {
         })
         .collect();
     let text = |value: &str| Some(Datum::Text(value.to_owned()));
-    let unknown = Some(Datum::Hex { hex: "00000009".to_owned() });
+    let unknown = Some(Datum::Hex { hex: "00000010".to_owned() });
     assert_eq!(values, [text("7"), text("8"), unknown], "another statement of that name has other columns");
 }
 

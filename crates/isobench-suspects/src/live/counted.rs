@@ -109,7 +109,9 @@ fn counts_rows(ran: &Ran) -> Option<(&str, Values, u64)> {
     let query = ran.query.as_ref()?;
     let (columns, flags) = query.tested.as_ref()?;
     let mut values = ran.run.compared.clone();
-    values.extend(flags.iter().map(|(column, value)| (column.clone(), if *value { "t" } else { "f" }.to_owned())));
+    values.extend(
+        flags.iter().map(|(column, value)| (column.clone(), if *value { "t" } else { "f" }.to_owned())),
+    );
     values.sort();
     let named: BTreeSet<&String> = columns.iter().chain(flags.iter().map(|(column, _)| column)).collect();
     let all: BTreeSet<&String> = values.iter().map(|(column, _)| column).collect();
@@ -139,9 +141,8 @@ fn effect(query: &Ran, table: &str, values: &Values, ran: &Ran) -> Option<Effect
     }
     let (row, set) = ran.update.as_ref()?;
     let was = query.returned(row).is_some() || values.iter().all(|pair| has(&ran.run.compared, pair));
-    let leaves = |pair: &(String, String)| {
-        set.iter().any(|own| own.0 == pair.0 && !is_alike(&own.1, &pair.1))
-    };
+    let leaves =
+        |pair: &(String, String)| set.iter().any(|own| own.0 == pair.0 && !is_alike(&own.1, &pair.1));
     (was && values.iter().any(leaves)).then_some(Effect::Fewer)
 }
 
@@ -158,7 +159,8 @@ fn is_alike(one: &str, other: &str) -> bool {
 /// The count that the second request would have seen after the first one, if the code never writes then.
 fn limit(all: &[Counted<'_>], count: u64, effect: Effect) -> Option<u64> {
     let after = match effect {
-        Effect::More => count.checked_add(1)?,
+        // Who finds none looks for a row, which is another matter.
+        Effect::More => count.checked_add(1).filter(|after| *after > 1)?,
         // Without rows there is nothing to write in any case.
         Effect::Fewer => count.checked_sub(1).filter(|after| *after > 0)?,
     };
@@ -169,7 +171,10 @@ fn limit(all: &[Counted<'_>], count: u64, effect: Effect) -> Option<u64> {
     if all.iter().filter(beyond).any(|one| one.write.is_some()) {
         return None;
     }
-    let declined: Vec<&Counted<'_>> = all.iter().filter(|one| one.count == after).collect();
+    // What it does at the end of a recording may be another rule, such as a deadline.
+    let last = all.iter().filter(|one| one.write.is_some()).map(|one| one.query.1.run.time[0]).max()?;
+    let before = |one: &&Counted<'_>| one.count == after && one.query.1.run.time[0] < last;
+    let declined: Vec<&Counted<'_>> = all.iter().filter(before).collect();
     let of: BTreeSet<&Values> = declined.iter().map(|one| &one.values).collect();
     // How often it writes at the count that both saw. Who takes one row of fewer finds it less often.
     let at = || all.iter().filter(|one| one.count == count);
@@ -210,9 +215,13 @@ fn is_blind(traffic: &Traffic<'_>, one: &Counted<'_>, other: &Counted<'_>) -> bo
         let all = &traffic.requests[counted.request];
         let after = all.iter().filter(|number| **number >= counted.query.0);
         let mut others = after.filter(|number| **number != write.0);
-        let alone = write.1.update.is_none() || traffic.writes_rows_once(write.0, &row, &columns, write.1.run.line);
+        let alone =
+            write.1.update.is_none() || traffic.writes_rows_once(write.0, &row, &columns, write.1.run.line);
         let removes = write.1.update.is_none() && traffic.may_remove(write.0, &row, &columns);
-        alone && !removes && others.all(|number| is_far(traffic, *number, to) || !traffic.may_remove(*number, &row, &columns))
+        alone
+            && !removes
+            && others
+                .all(|number| is_far(traffic, *number, to) || !traffic.may_remove(*number, &row, &columns))
     });
     let apart = [one.query.0, first.0, other.query.0, second.0];
     only && traffic.is_quiet(&row, &columns, None, [from, to], &apart)

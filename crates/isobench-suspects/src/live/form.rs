@@ -254,9 +254,12 @@ mod tests {
         let tested = |sql: &str| query(sql).unwrap().tested;
         let flags = |sql: &str| tested(sql).unwrap().1;
         let on = |value| vec![("on_call".to_owned(), value)];
-        for (condition, value) in
-            [("on_call", true), ("NOT on_call", false), ("d.on_call = true", true), ("(on_call is false)", false)]
-        {
+        for (condition, value) in [
+            ("on_call", true),
+            ("NOT on_call", false),
+            ("d.on_call = true", true),
+            ("(on_call is false)", false),
+        ] {
             let sql = format!("SELECT id FROM doctor d WHERE ward = 3 AND {condition}");
             assert_eq!((flags(&sql), query(&sql).unwrap().equal), (on(value), None), "{sql}");
         }
@@ -266,7 +269,9 @@ mod tests {
         let whole = |sql: &str| (query(sql).unwrap().counts, query(sql).unwrap().is_whole);
         assert_eq!(whole("SELECT count(*) AS n FROM t WHERE a = 1"), (true, false));
         assert_eq!(whole("SELECT id, b FROM t WHERE a = 1 FOR UPDATE"), (false, true));
-        for other in ["SELECT id FROM t WHERE a = 1 LIMIT 5", "SELECT DISTINCT b FROM t", "SELECT max(b) FROM t"] {
+        for other in
+            ["SELECT id FROM t WHERE a = 1 LIMIT 5", "SELECT DISTINCT b FROM t", "SELECT max(b) FROM t"]
+        {
             assert_eq!(whole(other), (false, false), "{other}");
         }
     }

@@ -54,9 +54,9 @@ impl Recording {
                 one.command(1, "COMMIT");
                 one.0.pass(5_000_000);
             }
-            for _ in 0..refused {
+            for number in 0..refused {
                 one.counts(1, item, 3);
-                one.command(1, "COMMIT");
+                one.command(1, if number % 2 == 0 { "ROLLBACK" } else { "COMMIT" });
                 one.0.pass(5_000_000);
             }
         }
@@ -78,7 +78,11 @@ impl Recording {
         self.command(session, "BEGIN");
         let rows = doctors.iter().map(|id| row(&[&id.to_string(), &shift.to_string()])).collect();
         let answer = self.0.rows(&[column("id", 7, 1, 23), column("shift", 7, 2, 23)], rows);
-        self.send(session, &format!("SELECT id, shift FROM doctor WHERE shift = {shift} AND on_call"), answer);
+        self.send(
+            session,
+            &format!("SELECT id, shift FROM doctor WHERE shift = {shift} AND on_call"),
+            answer,
+        );
     }
 
     fn leaves(&mut self, session: u64, doctor: u32) {
@@ -146,6 +150,16 @@ fn a_count_without_a_limit_accuses_nobody() {
     one.0.pass(5_000_000);
     one.both(2);
     check("another item has four", one);
+    // All are refused at the end, whatever their count.
+    let mut one = Recording::filled(3, 0);
+    one.both(2);
+    one.0.pass(5_000_000);
+    for item in 101..104 {
+        one.counts(1, item, 3);
+        one.command(1, "COMMIT");
+        one.0.pass(5_000_000);
+    }
+    check("a deadline has passed", one);
     // Half of the requests are refused for another reason, so that three refusals say nothing.
     let mut one = Recording::filled(3, 1);
     for item in 300..303 {

@@ -317,6 +317,17 @@ fn a_row_that_two_looked_for_is_there_twice() {
         (twice.kind, twice.row.as_slice()),
         (Kind::Duplicate, &[("name".to_owned(), "ann".to_owned())][..])
     );
+    // Who finds such a name rolls back: once may be by accident.
+    for (names, accused) in [(1, 0), (3, 1)] {
+        let mut one = Recording::begin();
+        for name in 0..names {
+            looks(&mut one, 1, &format!("bob {name}"), true);
+            one.command(1, "ROLLBACK");
+            one.0.pass(5_000_000);
+        }
+        both(&mut one);
+        assert_eq!(live(&mut connection, one).len(), accused, "{names}");
+    }
     // One after the other, and code that inserts a name that is there.
     let mut one = Recording::begin();
     looks(&mut one, 1, "bob", true);
