@@ -119,7 +119,10 @@ fn side_lines(side: &Side, live: &Live, width: usize) -> Vec<String> {
     let mut lines = vec![format!("session {}{route}", side.session)];
     match (side.read_line, live.kind) {
         (Some(line), Kind::Duplicate) => lines.push(format!("found none (line {line})")),
-        (Some(line), Kind::WriteSkew) => lines.push(format!("found {} (line {line})", pairs(&side.read))),
+        (Some(line), Kind::WriteSkew) => {
+            let count = side.read.first().map_or("", |(_, count)| count);
+            lines.push(format!("found {count} rows (line {line})"));
+        }
         (Some(line), _) if !side.read.is_empty() => {
             lines.push(format!("read {} (line {line})", pairs(&side.read)));
         }

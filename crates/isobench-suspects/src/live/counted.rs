@@ -94,8 +94,11 @@ fn counts<'t>(traffic: &'t Traffic<'_>) -> BTreeMap<Code<'t>, Vec<Counted<'t>>> 
             let later = ran[at + 1..].iter().take(FARTHEST).take_while(again);
             let mut writes = later.filter_map(|one| Some((*one, effect(query.1, table, &values, one.1)?)));
             let write = writes.next();
-            // Of several writes it isn't known which ones the count allowed.
-            if writes.next().is_none() {
+            // Of several writes it isn't known which ones the count allowed. On a connection of a pool a later transaction
+            // may be of another request.
+            let traced = traffic.transaction(query.0).request.is_some();
+            let is_own = write.is_none_or(|((transaction, _), _)| traced || transaction == query.0);
+            if is_own && writes.next().is_none() {
                 let counted = Counted { request, query: *query, table, values, count, write };
                 found.entry(code).or_default().push(counted);
             }

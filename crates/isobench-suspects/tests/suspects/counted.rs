@@ -126,6 +126,7 @@ fn a_limit_that_two_counted_up_to_is_exceeded() {
     let text = render(&answer, Screen { width: 80, database: None, details: false });
     let expected = "While this was recorded, 1 limit was exceeded.\n  1.  line item 7: one row too many\n";
     assert!(text.starts_with(expected), "{text}");
+    assert!(text.contains("found 2 rows (line"), "{text}");
     assert!(text.contains("after one of them the other one finds 3"), "{text}");
 }
 
@@ -187,6 +188,17 @@ fn requests_that_do_not_exceed_a_limit_together_are_not_accused() {
         one.command(1, "COMMIT");
         one.inserts(2, 8);
         one.command(2, "COMMIT");
+    });
+    check("the lines may be of other requests of the connections", &|one| {
+        for session in [1, 2] {
+            one.counts(session, 7, 2);
+            one.command(session, "COMMIT");
+            one.command(session, "BEGIN");
+        }
+        for session in [1, 2] {
+            one.inserts(session, 7);
+            one.command(session, "COMMIT");
+        }
     });
     check("one was rolled back", &|one| {
         one.counts(1, 7, 2);
