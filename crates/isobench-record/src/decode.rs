@@ -411,7 +411,7 @@ impl Decoder {
             out.push(Seen::Unseen { at, what });
             return;
         };
-        let portal_of = self.portal(prepared, bound);
+        let portal_of = Portal { statement, ..self.portal(prepared, bound) };
         self.portals.insert(portal, portal_of);
     }
 
@@ -422,7 +422,8 @@ impl Decoder {
             Some(self.policy.value(type_oid, format, &value?, prepared.secret))
         };
         let parameters = bound.parameters.into_iter().enumerate().map(value).collect();
-        Portal { prepared, parameters, formats: bound.result_formats.into(), begun: false }
+        let formats = bound.result_formats.into();
+        Portal { statement: Vec::new(), prepared, parameters, formats, begun: false }
     }
 
     /// The answer to a Describe: the columns, or that there are none.
@@ -434,8 +435,13 @@ impl Decoder {
                 }
             }
             Some((_, Expected::DescribePortal(name))) => {
-                if let Some(portal) = self.portals.get_mut(&name) {
-                    portal.prepared.columns = columns;
+                let Some(portal) = self.portals.get_mut(&name) else { return };
+                portal.prepared.columns.clone_from(&columns);
+                // A driver that knows the columns now, as pgjdbc, asks for them no more.
+                let statement = self.statements.get_mut(&portal.statement);
+                let own = |one: &&mut Prepared| Arc::ptr_eq(&one.sql, &portal.prepared.sql);
+                if let Some(statement) = statement.filter(own) {
+                    statement.columns = columns;
                 }
             }
             _ => {}

@@ -1,5 +1,6 @@
 //! Sessions split into transactions, each with its level and its end.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::BufRead;
 use std::rc::Rc;
@@ -8,7 +9,7 @@ use isobench_capture::{Answer, Column, Datum, Header, Opened, ReadError, Reader,
 use isobench_isolation::Level;
 
 use crate::statement::{Normal, Role, asks_session_only};
-use isobench_script::lexer::{Kind, Token, statements, words};
+use isobench_script::lexer::{Kind, Token, statements, tokens, words};
 
 /// A statement of the workload, executed.
 #[derive(Debug, Clone)]
@@ -242,7 +243,8 @@ impl Recorded {
                 self.leave_out("not executed, after an error");
                 continue;
             }
-            let part = Part { text: part, answer: answer.cloned().unwrap_or_default(), statement, line };
+            let text = without_outputs(part, &statement.types);
+            let part = Part { text: &text, answer: answer.cloned().unwrap_or_default(), statement, line };
             let columns = columns(&part.answer);
             self.part(session, part, columns, several || in_transaction);
         }
@@ -407,6 +409,40 @@ impl Recorded {
     }
 }
 
+/// The type of parameters that stand for the results of a function (`pg_type.dat`).
+const VOID: u32 = 2278;
+
+/// A statement without the parameters that the server drops from calls, since they have no type: pgjdbc sends one for
+/// the result of `{? = call f(?)}`.
+fn without_outputs<'a>(text: &'a str, types: &[u32]) -> Cow<'a, str> {
+    if !types.contains(&VOID) {
+        return Cow::Borrowed(text);
+    }
+    let is_output = |token: &Token<'_>| {
+        let number = (token.kind == Kind::Parameter).then(|| token.text[1..].parse::<usize>().ok()).flatten();
+        number.is_some_and(|number| number > 0 && types.get(number - 1) == Some(&VOID))
+    };
+    let mut kept: Vec<&str> = Vec::new();
+    let mut dropped = false;
+    for token in &tokens(text) {
+        if is_output(token) {
+            dropped = true;
+        } else if dropped && token.is(",") {
+            dropped = false;
+        } else {
+            // It was the last argument: the comma before it goes.
+            if dropped && token.is(")") {
+                let comma =
+                    kept.iter().rposition(|text| !text.trim().is_empty()).filter(|at| kept[*at] == ",");
+                kept.truncate(comma.unwrap_or(kept.len()));
+            }
+            dropped &= token.kind == Kind::Blank;
+            kept.push(token.text);
+        }
+    }
+    Cow::Owned(kept.concat())
+}
+
 /// One of the statements of a record.
 struct Part<'a> {
     text: &'a str,
@@ -536,4 +572,22 @@ fn trace(comment: Option<&str>) -> Option<String> {
     let (_, after) = comment?.split_once("traceparent=")?;
     let number = after.trim_start_matches(['\'', '"']).split('-').nth(1)?;
     (number.len() == 32 && number.bytes().all(|byte| byte.is_ascii_hexdigit())).then(|| number.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_for_results_of_functions_are_no_arguments() {
+        for (text, types, expected) in [
+            ("select * from f($1,$2)  as result", &[VOID, 23][..], "select * from f($2)  as result"),
+            ("select * from f($1, $2) as result", &[23, VOID], "select * from f($1) as result"),
+            ("select f( $1 , $2 , $3 )", &[23, VOID, 23], "select f( $1 ,   $3 )"),
+            ("select f($1)", &[VOID], "select f()"),
+            ("select f($1,$2)", &[23, 23], "select f($1,$2)"),
+        ] {
+            assert_eq!(without_outputs(text, types), expected);
+        }
+    }
 }

@@ -72,15 +72,18 @@ pub struct Group {
     pub schedule: Schedule,
 }
 
+/// Why a limit doesn't hold.
+pub(crate) const COUNTED: &str = "both count without the other's row, and both insert";
+
 /// A schedule: statements of two transactions.
 #[derive(Debug, Serialize)]
 pub struct Schedule {
     /// The first transaction up to its read.
-    pub before: String,
+    pub before: Vec<String>,
     /// The other one, as a whole.
     pub within: Vec<String>,
     /// The rest of the first one.
-    pub after: String,
+    pub after: Vec<String>,
 }
 
 /// What is read in one transaction and written in a later one of the same request.
@@ -266,12 +269,17 @@ fn group(templates: &[Template], suspect: &Suspect, title: String, tables: [Stri
     }
     steps.sort_unstable();
     steps.dedup();
+    let words = split.statements[suspect.steps[0]].normal.key.to_ascii_lowercase();
+    let counts = suspect.kind == Kind::Duplicate && (words.contains("count(") || words.contains("sum("));
+    let [read, back] = suspect.steps.map(|step| text(split, step));
+    let (before, after) =
+        if suspect.earlier { (vec![back, read], Vec::new()) } else { (vec![read], vec![back]) };
     Group {
         title,
         kind: suspect.kind,
         tables,
         columns: suspect.columns.clone(),
-        reason: reason(suspect.kind, &suspect.columns),
+        reason: if counts { COUNTED.to_owned() } else { reason(suspect.kind, &suspect.columns) },
         count: 0,
         levels: Vec::new(),
         needed: suspect.needed.map(|level| level.name().to_owned()),
@@ -280,9 +288,9 @@ fn group(templates: &[Template], suspect: &Suspect, title: String, tables: [Stri
         request: split.request.clone(),
         pairs: Vec::new(),
         schedule: Schedule {
-            before: text(split, suspect.steps[0]),
+            before,
             within: steps.into_iter().map(|step| text(within, step)).collect(),
-            after: text(split, suspect.steps[1]),
+            after,
         },
     }
 }

@@ -45,27 +45,47 @@ pub struct History<'a> {
     pub templates: Vec<Template>,
     /// The number of the template of each transaction.
     pub(crate) numbers: Vec<Option<usize>>,
+    /// The same of [`Recorded::beyond`].
+    pub(crate) beyond: Vec<Option<usize>>,
 }
 
 impl<'a> History<'a> {
     /// Finds the templates. `default`: the level of sessions that set none.
     pub fn of(recorded: &'a Recorded, default: Level) -> History<'a> {
-        let (templates, numbers) = templates_of(recorded, default);
-        History { recorded, templates, numbers }
+        let (templates, mut numbers) = templates_of(recorded, default);
+        let beyond = numbers.split_off(recorded.transactions.len());
+        History { recorded, templates, numbers, beyond }
     }
 
     /// What is read in one transaction and written in a later one of the same request, the most frequent first.
     pub fn carried(&self, programs: &Programs) -> Vec<Carried> {
         let mut found: BTreeMap<(usize, usize, String), Carried> = BTreeMap::new();
+        // How often a kind wrote after another kind that reads its tables.
+        let mut followed: BTreeMap<[usize; 2], u64> = BTreeMap::new();
         for request in self.requests().into_iter().filter(|request| request.len() > 1) {
             for (place, later) in request.iter().enumerate() {
                 let Some(written) = self.writing(*later, programs) else { continue };
+                let (mut seen, mut before) = (BTreeSet::new(), None);
                 for earlier in request[..place].iter().rev().take(BACK) {
-                    self.compare(*earlier, *later, &written, programs, &mut found);
+                    let (Some(first), Some(second)) = (self.numbers[*earlier], self.numbers[*later]) else {
+                        continue;
+                    };
+                    let traced = self.recorded.transactions[*later].request.is_some();
+                    let last = seen.insert(first);
+                    if last {
+                        *followed.entry([first, second]).or_default() += 1;
+                    }
+                    // Of each kind those count that come last, one after another.
+                    if last || traced || before == Some(first) {
+                        self.compare(*earlier, *later, &written, programs, &mut found);
+                    }
+                    before = Some(first);
                 }
             }
         }
-        let mut found: Vec<Carried> = found.into_values().collect();
+        // Connections of a pool serve one request after another. Who reads what it then writes mostly does so.
+        let is_usual = |one: &Carried| one.traced || 3 * one.count >= 2 * followed[&one.templates];
+        let mut found: Vec<Carried> = found.into_values().filter(is_usual).collect();
         found.sort_by(|a, b| (a.kind, b.count, a.templates).cmp(&(b.kind, a.count, b.templates)));
         found
     }

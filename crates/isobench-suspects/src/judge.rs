@@ -141,20 +141,35 @@ impl<'a> Judge<'a> {
         let within = numbers[objection.overwrites.role.program];
         let steps = [self.programs.step(&read.at)?, self.programs.step(&back.at)?];
         let within_steps = [self.programs.step(&overwrites.at)?, self.programs.step(&by.at)?];
-        if self.is_guarded(split, steps[0], read, overwrites) {
+        if ![&read.table, &back.table].into_iter().all(|name| self.programs.is_table(name)) {
             return None;
         }
-        let inserts = |one: &Operation| one.kind == Does::Insert && one.table == read.table;
-        if inserts(back) && inserts(overwrites) && self.is_refused(split, steps, &read.table) {
+        if self.is_one_delete(split, steps[0], read, back)
+            || self.is_guarded(split, steps[0], read, overwrites)
+            || self.has_inserted(split, steps[0], read)
+        {
             return None;
         }
-        let kind = kind(read, back, by);
+        let inserts = back.kind == Does::Insert && back.table == read.table;
+        if inserts && overwrites.kind != Does::Delete && self.is_refused(split, steps, &read.table) {
+            return None;
+        }
+        // It has done so before it reads: nothing follows from what it reads.
+        let earlier = objection.back.operation < objection.read.operation;
+        let kind = match kind(read, back, by) {
+            Kind::LostUpdate | Kind::Duplicate if earlier => Kind::WriteSkew,
+            kind => kind,
+        };
         let columns = match (&read.reads, &overwrites.writes) {
             _ if overwrites.kind != Does::Update => BTreeSet::new(),
             (Columns::These(reads), Columns::These(writes)) => reads.intersection(writes).cloned().collect(),
             (Columns::These(these), Columns::All) | (Columns::All, Columns::These(these)) => these.clone(),
             (Columns::All, Columns::All) => BTreeSet::new(),
         };
+        // One statement reads at one moment.
+        if kind == Kind::StaleRead && read.at == back.at {
+            return None;
+        }
         let (read_table, back_table) = (read.table.clone(), back.table.clone());
         Some(Suspect {
             kind,
@@ -164,9 +179,24 @@ impl<'a> Judge<'a> {
             columns,
             back_table,
             steps,
+            earlier,
             within_steps,
             needed: None,
         })
+    }
+
+    /// True if one DELETE reads and removes a row: the server looks again whether the row is still to be removed.
+    fn is_one_delete(&self, split: usize, step: usize, read: &Operation, back: &Operation) -> bool {
+        let own = &self.templates[split].statements[step].normal;
+        let same = read.at == back.at && read.table == back.table;
+        same && own.verb() == "delete" && !own.key.to_ascii_uppercase().contains("SELECT")
+    }
+
+    /// True if a read is that of the row for which `ON CONFLICT DO NOTHING` inserts none, and one was inserted each time.
+    fn has_inserted(&self, split: usize, step: usize, read: &Operation) -> bool {
+        let own = &self.templates[split].statements[step];
+        let nothing = own.normal.key.to_ascii_uppercase().contains("DO NOTHING");
+        own.finds && nothing && own.normal.verb() == "insert" && !writes(read)
     }
 
     /// True if a unique index keeps a second row out of those that were looked for: who inserts it fails.

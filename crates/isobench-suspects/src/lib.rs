@@ -13,7 +13,9 @@
 //! | `item`, `scan`, `normal` | the normal form of a statement |
 //! | `folding` | sequences without repetitions |
 //! | `template` | transactions that differ in their values alone, and what is known of these values |
+//! | `locks` | which advisory locks are the same one |
 //! | `script`, `programs` | a template as a script, and as a program |
+//! | `copied` | COPY as a statement that theory knows |
 //! | `touched`, `suspect` | the tables and columns that templates share, and what can go wrong |
 //! | `judge`, `judged` | pairs of templates, by theory |
 //! | `excluded` | which templates can race with none, by theory |
@@ -30,12 +32,14 @@
 mod accepted;
 mod answer;
 mod between;
+mod copied;
 mod excluded;
 mod folding;
 mod item;
 mod judge;
 mod judged;
 mod live;
+mod locks;
 mod normal;
 mod programs;
 mod scan;
@@ -52,6 +56,7 @@ pub use between::{Carried, History};
 pub use item::{Element, Item, Source, Value};
 pub use judged::{Judged, judge};
 pub use live::{Live, Side};
+pub use locks::Lock;
 pub use normal::Normal;
 pub use programs::{Programs, Scripts};
 pub use script::{Assume, Written};

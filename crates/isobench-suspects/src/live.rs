@@ -1,5 +1,5 @@
-//! What went wrong while a capture was recorded: changes that were lost, and rows that two requests inserted
-//! because neither saw the other's.
+//! What went wrong while a capture was recorded: changes that were lost, rows that two requests inserted because
+//! neither saw the other's, and limits that two requests exceeded together.
 //!
 //! Nothing is concluded from the code, only from times and values. A statement ran between the time when it was
 //! sent and the time when its answer came, and a transaction committed after its last statement was sent. Two
@@ -15,9 +15,11 @@
 //! | `traffic` | the recorded transactions with what they did to rows, and requests |
 //! | `change` | values that were read and then written, and what the new value is made of |
 //! | `lost` | changes that were overwritten unseen |
+//! | `counted` | limits that were exceeded, since each counted without the other's row |
 //! | `twice` | rows that were inserted after each other's absence was seen |
 
 mod change;
+mod counted;
 mod form;
 mod lost;
 mod traffic;
@@ -41,7 +43,7 @@ const MOST: usize = 1000;
 /// Something that went wrong while it was recorded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Live {
-    /// A lost update, or a duplicate.
+    /// A lost update, a duplicate, or write skew: a limit that was exceeded.
     pub kind: Kind,
     /// The table.
     pub table: String,
@@ -49,7 +51,8 @@ pub struct Live {
     pub row: Vec<(String, String)>,
     /// Both sides: of a lost update first that whose change is lost, if it is certain which one was first.
     pub sides: [Side; 2],
-    /// What the columns would be after one another, if it is known: the column, and its value.
+    /// What the columns would be after one another, if it is known: the column, and its value. Of a limit: how many
+    /// rows the second one would have found.
     pub otherwise: Vec<(String, String)>,
 }
 
@@ -97,6 +100,7 @@ impl History<'_> {
         let traffic = Traffic::of(self, programs);
         let mut found = lost::lost(&traffic, stopped);
         found.extend(twice::twice(&traffic, stopped));
+        found.extend(counted::counted(&traffic, stopped));
         found.sort_by_key(|live| live.sides[1].write_line);
         found.truncate(MOST);
         found

@@ -32,10 +32,10 @@ pub struct Scripts {
 
 impl Scripts {
     /// Writes them.
-    pub fn of(templates: &[Template]) -> Scripts {
+    pub fn of(templates: &[Template], catalog: &Catalog) -> Scripts {
         let mut symbols = Symbols::new();
         let written = [Assume::Recorded, Assume::Certain]
-            .map(|assume| templates.iter().map(|one| write(one, assume, &mut symbols)).collect());
+            .map(|assume| templates.iter().map(|one| write(one, assume, catalog, &mut symbols)).collect());
         Scripts { symbols, written }
     }
 
@@ -105,6 +105,11 @@ impl Programs {
 
     pub(crate) fn step(&self, at: &StatementId) -> Option<usize> {
         self.names.get(at).copied()
+    }
+
+    /// True for the name of a table: theory has other names for what isn't one, such as the state of the server.
+    pub(crate) fn is_table(&self, name: &str) -> bool {
+        self.unique.contains_key(name)
     }
 
     /// True if these columns of a table have all columns of a unique index.

@@ -2,7 +2,10 @@
 
 use isobench_robustness::StatementId;
 use isobench_script::{Part, Script, Symbols, Writer, literal, parse};
+use isobench_sql::Catalog;
 
+use crate::copied::Copied;
+use crate::locks::Lock;
 use crate::normal::Normal;
 use crate::template::{Known, MOST_STATEMENTS, Step, Template};
 
@@ -39,7 +42,12 @@ const MARK: char = '\u{1}';
 ///
 /// # Errors
 /// A script can't have one of its statements, and why.
-pub fn write(template: &Template, assume: Assume, symbols: &mut Symbols) -> Result<Written, String> {
+pub fn write(
+    template: &Template,
+    assume: Assume,
+    catalog: &Catalog,
+    symbols: &mut Symbols,
+) -> Result<Written, String> {
     if template.statements.len() > MOST_STATEMENTS {
         return Err(format!("it has {} statements, more than {MOST_STATEMENTS}", template.statements.len()));
     }
@@ -56,7 +64,7 @@ pub fn write(template: &Template, assume: Assume, symbols: &mut Symbols) -> Resu
         let range = repeated.clone().unwrap_or(at..at + 1);
         for last in [false, true].into_iter().take(if repeated.is_some() { 2 } else { 1 }) {
             for step in range.clone() {
-                statement(&mut writer, template, step, last, assume)?;
+                statement(&mut writer, template, (step, last), assume, catalog)?;
                 steps.push(Some(step));
             }
         }
@@ -91,9 +99,9 @@ fn own(writer: &mut Writer, text: &str, steps: &mut Vec<Option<usize>>) -> Resul
 fn statement(
     writer: &mut Writer,
     template: &Template,
-    step: usize,
-    last: bool,
+    (step, last): (usize, bool),
     assume: Assume,
+    catalog: &Catalog,
 ) -> Result<(), String> {
     let one = &template.statements[step];
     if let Some(savepoint) = &one.savepoint {
@@ -118,6 +126,14 @@ fn statement(
             None => text,
         }
     });
+    let copied = Copied::of(&text);
+    let text = match &copied {
+        Some(copied) => {
+            let value = &mut |number| format!("{MARK}t{}_{step}_{number}{MARK}", template.number);
+            copied.statement(catalog, value).unwrap_or(text)
+        }
+        None => text,
+    };
     if text.chars().filter(|letter| *letter == MARK).count() % 2 != 0 {
         return Err("it has a control character".to_owned());
     }
@@ -130,7 +146,8 @@ fn statement(
             },
         )
         .collect();
-    if ["insert", "update", "delete", "merge"].contains(&one.normal.verb().as_str()) {
+    let inserts = copied.is_some_and(|copied| copied.writes());
+    if inserts || ["insert", "update", "delete", "merge"].contains(&one.normal.verb().as_str()) {
         writer.computed();
     }
     writer.sql(&parts, None).map_err(|why| why.to_string())
@@ -139,6 +156,11 @@ fn statement(
 /// What stands for a value: a variable between marks, or a constant.
 fn value_text(template: &Template, place: usize, assume: Assume) -> String {
     let Some(known) = template.values.get(place) else { return "NULL".to_owned() };
+    match known.lock.as_ref().filter(|_| assume == Assume::Recorded) {
+        Some(Lock::Follows(other)) if *other != place => return value_text(template, *other, assume),
+        Some(Lock::Same(value)) if is_integer(value) => return value.clone(),
+        _ => {}
+    }
     let of_code = step_of(template, place).is_some_and(|step| {
         template.values[step.first_value..].iter().take(step.values).any(|one| one.parameter.is_some())
     });
@@ -146,6 +168,12 @@ fn value_text(template: &Template, place: usize, assume: Assume) -> String {
         return constant;
     }
     format!("{MARK}t{}_{}{MARK}", template.number, root(template, place, assume))
+}
+
+/// True for a number that SQL may hold as it is.
+fn is_integer(text: &str) -> bool {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    (1..=18).contains(&digits.len()) && digits.bytes().all(|digit| digit.is_ascii_digit())
 }
 
 /// The first of the values that are equal to one.

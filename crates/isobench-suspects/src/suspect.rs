@@ -35,6 +35,8 @@ pub struct Suspect {
     pub back_table: String,
     /// Its statements, by number: the read, and the one by which it goes wrong.
     pub steps: [usize; 2],
+    /// True if the second one of them ran before the read.
+    pub earlier: bool,
     /// The statements of the other one: that changes what was read, and the one on which the first one depends.
     pub within_steps: [usize; 2],
     /// The lowest level of both at which no such schedule is found; `None` if there is none.

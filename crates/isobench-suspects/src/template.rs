@@ -9,6 +9,7 @@ use isobench_replay::{End, Recorded, Role, Transaction};
 
 use crate::folding::folded;
 use crate::item::{Source, Value};
+use crate::locks::{Link, Lock, join, links};
 use crate::normal::Normal;
 
 /// Transactions of one level that differ in their values alone.
@@ -36,6 +37,8 @@ pub struct Template {
     pub values: Vec<Known>,
     /// Those of the first transaction, to be shown.
     pub shown: Vec<Option<Option<String>>>,
+    /// The values that came together with those of advisory locks.
+    pub(crate) links: Vec<Link>,
 }
 
 /// A statement of a template.
@@ -89,6 +92,8 @@ pub struct Known {
     pub cast: Option<String>,
     /// True for values of the last repetition.
     pub of_last: bool,
+    /// What is known of it if an advisory lock is made of it.
+    pub lock: Option<Lock>,
 }
 
 /// The most different values of a place that are kept.
@@ -122,7 +127,8 @@ pub fn templates(recorded: &Recorded, default: Level) -> Vec<Template> {
     templates_of(recorded, default).0
 }
 
-/// The same, with the number of the template of each transaction of [`Recorded::transactions`].
+/// The same, with the number of the template of each transaction of [`Recorded::transactions`], then of
+/// [`Recorded::beyond`].
 pub(crate) fn templates_of(recorded: &Recorded, default: Level) -> (Vec<Template>, Vec<Option<usize>>) {
     let mut groups: Vec<Group<'_>> = Vec::new();
     let mut known: HashMap<(Level, bool, String), usize> = HashMap::new();
@@ -156,8 +162,8 @@ pub(crate) fn templates_of(recorded: &Recorded, default: Level) -> (Vec<Template
     }
     let templates =
         order.iter().enumerate().map(|(number, place)| template(number, &groups[*place], default));
-    let templates = templates.collect();
-    places.truncate(recorded.transactions.len());
+    let mut templates: Vec<Template> = templates.collect();
+    join(&mut templates);
     let number = |place: usize| numbers.get(place).copied();
     (templates, places.into_iter().map(number).collect())
 }
@@ -286,7 +292,7 @@ fn template(number: usize, group: &Group<'_>, default: Level) -> Template {
     for route in group.transactions.iter().filter_map(|one| one.route.clone()) {
         *routes.entry(route).or_default() += 1;
     }
-    Template {
+    let mut template = Template {
         number,
         statements: made.steps,
         loops: made.loops,
@@ -297,12 +303,15 @@ fn template(number: usize, group: &Group<'_>, default: Level) -> Template {
         routes,
         request: group.transactions.iter().find_map(|one| one.request.clone()),
         values: made.values,
-        shown: made.rows.into_iter().next().unwrap_or_default(),
-    }
+        shown: made.rows.first().cloned().unwrap_or_default(),
+        links: Vec::new(),
+    };
+    template.links = links(&template, &made.rows);
+    template
 }
 
 /// The values of a transaction: absent, NULL, or a text.
-type Values = Vec<Option<Option<String>>>;
+pub(crate) type Values = Vec<Option<Option<String>>>;
 
 /// The results of a transaction's statements that returned one row, by column.
 type Results = Vec<BTreeMap<String, String>>;

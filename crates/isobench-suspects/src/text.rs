@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::answer::{Answer, Between, Group, Row, Schedule};
+use crate::answer::{Answer, Between, COUNTED, Group, Row, Schedule};
 use crate::live::{Live, Side};
 use crate::suspect::Kind;
 use crate::words::short;
@@ -16,6 +16,9 @@ const MOST_LIVE: usize = 3;
 
 /// How many of those between transactions.
 const MOST_BETWEEN: usize = 3;
+
+/// How many reasons why kinds aren't analysed.
+const MOST_REASONS: usize = 4;
 
 /// Where the answer is shown.
 #[derive(Debug, Clone, Copy)]
@@ -50,7 +53,8 @@ fn plural(count: u64, one: &str) -> String {
 /// What went wrong while it was recorded: the first ones with both sides.
 fn live(text: &mut String, answer: &Answer, screen: Screen<'_>) {
     let lost = answer.live.iter().filter(|live| live.kind == Kind::LostUpdate).count() as u64;
-    let twice = answer.live.len() as u64 - lost;
+    let twice = answer.live.iter().filter(|live| live.kind == Kind::Duplicate).count() as u64;
+    let over = answer.live.len() as u64 - lost - twice;
     let mut found = Vec::new();
     if lost > 0 {
         found.push(format!("{} {} lost", plural(lost, "change"), if lost == 1 { "was" } else { "were" }));
@@ -58,6 +62,10 @@ fn live(text: &mut String, answer: &Answer, screen: Screen<'_>) {
     if twice > 0 {
         let were = if twice == 1 { "was" } else { "were" };
         found.push(format!("{} {were} inserted twice", plural(twice, "row")));
+    }
+    if over > 0 {
+        let were = if over == 1 { "was" } else { "were" };
+        found.push(format!("{} {were} probably exceeded", plural(over, "limit")));
     }
     if found.is_empty() {
         return;
@@ -70,6 +78,7 @@ fn live(text: &mut String, answer: &Answer, screen: Screen<'_>) {
         let row = format!("{} {}", short(&live.table), of_row.join(", "));
         let title = match live.kind {
             Kind::Duplicate => format!("{row}: inserted twice"),
+            Kind::WriteSkew => format!("{row}: one row too {}", if is_fewer(live) { "few" } else { "many" }),
             _ => format!("{row}: a change of {} is lost", columns(&live.sides[0].wrote)),
         };
         let _ =
@@ -82,7 +91,11 @@ fn live(text: &mut String, answer: &Answer, screen: Screen<'_>) {
             let both = format!("{:<half$}{}", part(&sides[0]), part(&sides[1]));
             let _ = writeln!(text, "      {}", both.trim_end());
         }
-        if !live.otherwise.is_empty() {
+        if let (Kind::WriteSkew, Some((_, rows))) = (live.kind, live.otherwise.first()) {
+            let one =
+                format!("after one of them the other one finds {rows}, and then this code never writes");
+            paragraph(text, &one, screen.width, 6);
+        } else if !live.otherwise.is_empty() {
             let now = pairs(&live.sides[1].wrote);
             let one = format!("it is {now}; one after the other it would be {}", pairs(&live.otherwise));
             paragraph(text, &one, screen.width, 6);
@@ -95,12 +108,21 @@ fn live(text: &mut String, answer: &Answer, screen: Screen<'_>) {
     text.push('\n');
 }
 
+/// True if both took a row away.
+fn is_fewer(live: &Live) -> bool {
+    live.sides.iter().all(|side| !side.wrote.is_empty())
+}
+
 /// What one side read and wrote, with lines of the capture.
 fn side_lines(side: &Side, live: &Live, width: usize) -> Vec<String> {
     let route = side.route.as_ref().map_or(String::new(), |route| format!(" {route}"));
     let mut lines = vec![format!("session {}{route}", side.session)];
     match (side.read_line, live.kind) {
         (Some(line), Kind::Duplicate) => lines.push(format!("found none (line {line})")),
+        (Some(line), Kind::WriteSkew) => {
+            let count = side.read.first().map_or("", |(_, count)| count);
+            lines.push(format!("found {count} rows (line {line})"));
+        }
         (Some(line), _) if !side.read.is_empty() => {
             lines.push(format!("read {} (line {line})", pairs(&side.read)));
         }
@@ -108,6 +130,7 @@ fn side_lines(side: &Side, live: &Live, width: usize) -> Vec<String> {
     }
     let wrote = match live.kind {
         Kind::Duplicate => "inserted it".to_owned(),
+        Kind::WriteSkew if side.wrote.is_empty() => "inserted one".to_owned(),
         _ => format!("wrote {}", pairs(&side.wrote)),
     };
     lines.push(format!("{wrote} (line {})", side.write_line));
@@ -189,15 +212,22 @@ fn witness(text: &mut String, group: &Group, width: usize) {
         let _ = writeln!(text, "{:>6}  {}", number, format!("{left:<half$} {right}").trim_end());
     };
     let sql = |one: &str| cut(&brief(one, group), half - 1);
-    line(&sql(before), "");
+    for one in before {
+        line(&sql(one), "");
+    }
     for one in within {
         line("", &sql(one));
     }
     line("", "COMMIT");
-    line(&sql(after), "");
+    for one in after {
+        line(&sql(one), "");
+    }
     line("COMMIT", "");
     let lost = match group.kind {
         Kind::LostUpdate => format!("the change of {} by the second one is lost", group.tables[0]),
+        Kind::Duplicate if group.reason == COUNTED => {
+            format!("{} may have one row more than the first one allows", group.tables[0])
+        }
         Kind::Duplicate => format!("{} has two rows; one after the other it would have one", group.tables[0]),
         Kind::WriteSkew => "what the first one read isn't so any more".to_owned(),
         Kind::StaleRead => "the first one sees only a part of what the second one did".to_owned(),
@@ -281,23 +311,80 @@ fn counts(text: &mut String, answer: &Answer, screen: Screen<'_>) {
         let one = format!("{} that its level keeps from racing", plural(answer.held, "pair"));
         paragraph(text, &one, screen.width, 2);
     }
-    for (state, words) in [("undecided", "without a suspect, undecided"), ("not-analysed", "not analysed")] {
-        let rows: Vec<&Row> = answer
-            .templates
-            .iter()
-            .filter(|row| row.state == state && (state == "not-analysed" || !row.lone))
-            .collect();
-        let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
-        for row in &rows {
-            *reasons.entry(row.why.as_deref().unwrap_or_default()).or_default() += 1;
-        }
-        if let Some((why, _)) = reasons.iter().max_by_key(|(_, count)| **count) {
-            let why = answer.doubt.as_deref().filter(|_| state == "undecided").unwrap_or(why);
-            let one = format!("{} {words}: {why}", plural(rows.len() as u64, "kind"));
-            paragraph(text, &cut(&one, 3 * screen.width.saturating_sub(4)), screen.width, 2);
+    undecided(text, answer, screen);
+    not_analysed(text, answer, screen);
+    text.push('\n');
+}
+
+/// The kinds that are undecided, with the most frequent reason.
+fn undecided(text: &mut String, answer: &Answer, screen: Screen<'_>) {
+    let rows = || answer.templates.iter().filter(|row| row.state == "undecided" && !row.lone);
+    let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
+    for row in rows() {
+        *reasons.entry(row.why.as_deref().unwrap_or_default()).or_default() += 1;
+    }
+    if let Some((why, _)) = reasons.iter().max_by_key(|(_, count)| **count) {
+        let why = answer.doubt.as_deref().unwrap_or(why);
+        let kinds = plural(rows().count() as u64, "kind");
+        let one = format!("{kinds} without a suspect, undecided: {why}");
+        paragraph(text, &cut(&one, 3 * screen.width.saturating_sub(4)), screen.width, 2);
+    }
+}
+
+/// The kinds that aren't analysed, with their share of all transactions and each reason once, the most frequent first.
+fn not_analysed(text: &mut String, answer: &Answer, screen: Screen<'_>) {
+    let rows: Vec<&Row> = answer.templates.iter().filter(|row| row.state == "not-analysed").collect();
+    if rows.is_empty() {
+        return;
+    }
+    let reasons = reasons(&rows);
+    let count: u64 = rows.iter().map(|row| row.count).sum();
+    let of = format!(
+        "{} not analysed, {} of {}:",
+        plural(rows.len() as u64, "kind"),
+        count,
+        plural(answer.transactions, "transaction")
+    );
+    paragraph(text, &of, screen.width, 2);
+    let most = if screen.details { usize::MAX } else { MOST_REASONS };
+    for (why, count) in reasons.iter().take(most) {
+        paragraph(
+            text,
+            &cut(&format!("{count}x {why}"), 3 * screen.width.saturating_sub(6)),
+            screen.width,
+            4,
+        );
+    }
+    let rest = reasons.len().saturating_sub(most);
+    if rest > 0 {
+        paragraph(text, &format!("{}: --details", plural(rest as u64, "more reason")), screen.width, 4);
+    }
+}
+
+/// The reasons why kinds aren't analysed, with how many of their transactions, the most frequent first. All functions that
+/// isobench doesn't know are one reason.
+fn reasons(rows: &[&Row]) -> Vec<(String, u64)> {
+    let mut found: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut functions: BTreeMap<&str, u64> = BTreeMap::new();
+    for row in rows {
+        let why = row.why.as_deref().unwrap_or_default();
+        let function = why.strip_prefix("isobench doesn't know what function ");
+        match function.and_then(|rest| rest.strip_suffix(" reads and writes")) {
+            Some(name) => *functions.entry(name).or_default() += row.count,
+            None => *found.entry(why).or_default() += row.count,
         }
     }
-    text.push('\n');
+    let mut all: Vec<(String, u64)> = found.into_iter().map(|(why, count)| (why.to_owned(), count)).collect();
+    if !functions.is_empty() {
+        let count = functions.values().sum();
+        let mut names: Vec<(&str, u64)> = functions.into_iter().collect();
+        names.sort_by_key(|(name, count)| (std::cmp::Reverse(*count), *name));
+        let names: Vec<&str> = names.into_iter().map(|(name, _)| name).collect();
+        let of = if names.len() == 1 { "function" } else { "functions" };
+        all.push((format!("isobench doesn't know what rows the {of} {} may touch", names.join(", ")), count));
+    }
+    all.sort_by(|(one, a), (other, b)| (b, one).cmp(&(a, other)));
+    all
 }
 
 /// What to do next.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::copied::Copied;
 use crate::normal::Normal;
 use crate::suspect::{Kind, Suspect};
 use crate::template::{Template, is_write};
@@ -30,6 +31,9 @@ pub(crate) fn deeds(template: &Template) -> Option<String> {
 /// A statement as its verb and table: "update item".
 pub(crate) fn deed(normal: &Normal) -> Option<String> {
     let verb = normal.verb();
+    if verb == "copy" {
+        return Copied::of(&normal.key)?.deed();
+    }
     let table = table(normal);
     let verb = if verb == "select" || verb == "with" { "read".to_owned() } else { verb };
     table.map(|table| format!("{verb} {table}"))
@@ -38,6 +42,9 @@ pub(crate) fn deed(normal: &Normal) -> Option<String> {
 /// What a statement does with rows, by its words: `WITH …` may update.
 pub(crate) fn verb(normal: &Normal) -> String {
     let first = normal.verb();
+    if first == "copy" {
+        return "insert".to_owned();
+    }
     if is_write(&first) {
         return first;
     }
@@ -51,16 +58,19 @@ fn table(normal: &Normal) -> Option<String> {
     let words: Vec<&str> =
         normal.key.split([' ', '(', ')', ',', ';']).filter(|word| !word.is_empty()).collect();
     let writes = ["insert", "update", "delete", "merge", "lock"].contains(&normal.verb().as_str());
-    let before = |word: &&str| {
+    let before = |word: &str| {
         let word = word.to_ascii_uppercase();
         if writes { ["INTO", "UPDATE", "FROM", "TABLE"].contains(&word.as_str()) } else { word == "FROM" }
     };
-    let at = words.iter().position(before)?;
-    let named = words[at + 1..]
-        .iter()
-        .find(|word| !["ONLY", "TABLE"].contains(&word.to_ascii_uppercase().as_str()))?;
-    let plain: Vec<&str> = named.split('.').map(|part| part.trim_matches('"')).collect();
-    Some(plain.last()?.to_string()).filter(|name| !name.eq_ignore_ascii_case("select"))
+    // `FROM (SELECT … FROM t)` reads the inner one.
+    let mut places = (0..words.len()).filter(|at| before(words[*at]));
+    places.find_map(|at| {
+        let named = words[at + 1..]
+            .iter()
+            .find(|word| !["ONLY", "TABLE"].contains(&word.to_ascii_uppercase().as_str()))?;
+        let plain: Vec<&str> = named.split('.').map(|part| part.trim_matches('"')).collect();
+        Some(plain.last()?.to_string()).filter(|name| !name.eq_ignore_ascii_case("select"))
+    })
 }
 
 /// A suspect's title: what it does, and after what.
@@ -70,6 +80,10 @@ pub(crate) fn title(suspect: &Suspect, templates: &[Template]) -> String {
     match suspect.kind {
         Kind::LostUpdate => format!("{verb} {back} after reading it"),
         Kind::Duplicate => format!("insert {back} after looking for it"),
+        Kind::WriteSkew if suspect.earlier && read == back => {
+            format!("{verb} {back} before reading other rows of it")
+        }
+        Kind::WriteSkew if suspect.earlier => format!("{verb} {back} before reading {read}"),
         Kind::WriteSkew if read == back => format!("{verb} {back} after reading other rows of it"),
         Kind::WriteSkew => format!("{verb} {back} after reading {read}"),
         Kind::StaleRead if read == back => format!("read {read} twice"),

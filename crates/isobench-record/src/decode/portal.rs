@@ -32,6 +32,8 @@ pub(super) struct Prepared {
 /// A portal.
 #[derive(Clone, Debug)]
 pub(super) struct Portal {
+    /// The name of its statement, which may be another one's by now.
+    pub(super) statement: Vec<u8>,
     pub(super) prepared: Prepared,
     pub(super) parameters: Vec<Option<Datum>>,
     pub(super) formats: Arc<[i16]>,

@@ -246,6 +246,34 @@ fn rows_keep_their_first_values_and_their_columns() {
     assert_eq!(recorded.columns[0].as_ref().map(|columns| columns[0].type_oid), Some(23));
 }
 
+/// As pgjdbc does: it asks for the columns of a portal once, and then only binds and executes.
+#[test]
+fn a_statement_that_is_described_by_a_portal_keeps_its_columns() {
+    let parse: (u8, &[u8]) = (b'P', b"s\0SELECT a WHERE a = $1\0\0\0");
+    let bind: (u8, &[u8]) = (b'B', b"\0s\0\0\0\0\x01\0\0\0\x017\0\x01\0\x01");
+    let other: (u8, &[u8]) = (b'P', b"s\0SELECT b WHERE a = $1\0\0\0");
+    let close: (u8, &[u8]) = (b'C', b"Ss\0");
+    let found = seen(
+        &[
+            client(&[parse, bind, (b'D', b"P\0"), EXECUTE, SYNC, bind, EXECUTE, SYNC]),
+            answers("1 2 T D:\0\0\0\u{7} C:SELECT_1 Z:I 2 D:\0\0\0\u{8} C:SELECT_1 Z:I"),
+            client(&[close, other, bind, EXECUTE, SYNC]),
+            answers("3 1 2 D:\0\0\0\u{10} C:SELECT_1 Z:I"),
+        ],
+        &[],
+    );
+    let values: Vec<Option<Datum>> = found
+        .iter()
+        .map(|seen| match seen {
+            Seen::Statement(recorded) => recorded.statement.answers[0].values[0][0].clone(),
+            Seen::Unseen { what, .. } => panic!("{what}"),
+        })
+        .collect();
+    let text = |value: &str| Some(Datum::Text(value.to_owned()));
+    let unknown = Some(Datum::Hex { hex: "00000010".to_owned() });
+    assert_eq!(values, [text("7"), text("8"), unknown], "another statement of that name has other columns");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 

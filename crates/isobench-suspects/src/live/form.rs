@@ -9,7 +9,16 @@ pub(super) struct Query {
     columns: Option<Vec<(String, String)>>,
     /// The columns of its conditions, if all are equalities with values, joined by AND.
     pub(super) equal: Option<Vec<String>>,
+    /// The same, if truths of columns are among them (`AND active`, `AND NOT done`), with these.
+    pub(super) tested: Option<Tested>,
+    /// True if its result is how many rows it found.
+    pub(super) counts: bool,
+    /// True if its result has every row that it found.
+    pub(super) is_whole: bool,
 }
+
+/// The columns that are equal to values, and those that are true or false.
+pub(super) type Tested = (Vec<String>, Vec<(String, bool)>);
 
 /// An UPDATE of one table whose conditions are equalities with values.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,11 +41,16 @@ impl Query {
         let tables = before(tables, &ENDS);
         is_table(tables).then_some(())?;
         let conditions = before(conditions, &ENDS);
-        let equal = if conditions.is_empty() { Some(Vec::new()) } else { equalities(conditions) };
+        let tested = if conditions.is_empty() { Some((Vec::new(), Vec::new())) } else { tested(conditions) };
+        let equal = tested.as_ref().filter(|(_, flags)| flags.is_empty()).map(|(equal, _)| equal.clone());
         let items = split(list, ", ");
+        let words = list.to_ascii_lowercase();
+        let counts = items.len() == 1 && words.starts_with("count(*)");
+        let some = [" LIMIT ", " OFFSET ", " FETCH ", " SKIP "].iter().any(|word| tail.contains(word));
+        let is_whole = !some && !words.contains('(') && !words.starts_with("distinct");
         let all = items.iter().all(|item| *item == "*" || item.ends_with(".*"));
         let columns = (!all).then(|| items.iter().filter_map(|item| result_column(item)).collect());
-        Some(Query { columns, equal })
+        Some(Query { columns, equal, tested, counts, is_whole })
     }
 
     /// The table's column that a column of the result shows.
@@ -114,6 +128,38 @@ fn split<'a>(text: &'a str, by: &str) -> Vec<&'a str> {
 fn equalities(text: &str) -> Option<Vec<String>> {
     let text = without_parentheses(text);
     split(text, " AND ").into_iter().map(|one| equality(without_parentheses(one))).collect()
+}
+
+/// The columns of equalities and truths that are joined by AND.
+fn tested(text: &str) -> Option<Tested> {
+    let (mut equal, mut flags) = (Vec::new(), Vec::new());
+    for one in split(without_parentheses(text), " AND ") {
+        let one = without_parentheses(one);
+        match (equality(one), truth(one)) {
+            (Some(column), _) => equal.push(column),
+            (None, Some(flag)) => flags.push(flag),
+            (None, None) => return None,
+        }
+    }
+    Some((equal, flags))
+}
+
+/// The column of `column`, `NOT column`, `column = true` and `column IS FALSE`.
+fn truth(text: &str) -> Option<(String, bool)> {
+    let constant = |word: &str| match word.to_ascii_lowercase().as_str() {
+        "true" => Some(true),
+        "false" => Some(false),
+        _ => None,
+    };
+    let words: Vec<&str> = text.split(' ').collect();
+    match words.as_slice() {
+        [column] if constant(column).is_none() && *column != "?" => Some((name_of(column)?, true)),
+        [not, column] if not.eq_ignore_ascii_case("not") => Some((name_of(column)?, false)),
+        [column, is, value] if *is == "=" || is.eq_ignore_ascii_case("is") => {
+            Some((name_of(column)?, constant(value)?))
+        }
+        _ => None,
+    }
 }
 
 /// The column of `column = value`.
@@ -200,6 +246,33 @@ mod tests {
             "SELECT 1",
         ] {
             assert_eq!(query(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn truths_are_conditions_too() {
+        let tested = |sql: &str| query(sql).unwrap().tested;
+        let flags = |sql: &str| tested(sql).unwrap().1;
+        let on = |value| vec![("on_call".to_owned(), value)];
+        for (condition, value) in [
+            ("on_call", true),
+            ("NOT on_call", false),
+            ("d.on_call = true", true),
+            ("(on_call is false)", false),
+        ] {
+            let sql = format!("SELECT id FROM doctor d WHERE ward = 3 AND {condition}");
+            assert_eq!((flags(&sql), query(&sql).unwrap().equal), (on(value), None), "{sql}");
+        }
+        for other in ["on_call OR x", "on_call IS NULL", "f(on_call)", "on_call <> true", "NOT a AND b > 3"] {
+            assert_eq!(tested(&format!("SELECT id FROM doctor WHERE ward = 3 AND {other}")), None, "{other}");
+        }
+        let whole = |sql: &str| (query(sql).unwrap().counts, query(sql).unwrap().is_whole);
+        assert_eq!(whole("SELECT count(*) AS n FROM t WHERE a = 1"), (true, false));
+        assert_eq!(whole("SELECT id, b FROM t WHERE a = 1 FOR UPDATE"), (false, true));
+        for other in
+            ["SELECT id FROM t WHERE a = 1 LIMIT 5", "SELECT DISTINCT b FROM t", "SELECT max(b) FROM t"]
+        {
+            assert_eq!(whole(other), (false, false), "{other}");
         }
     }
 

@@ -53,11 +53,11 @@ impl<'a> Traffic<'a> {
         let mut forms: BTreeMap<usize, BTreeMap<usize, Option<String>>> = BTreeMap::new();
         let ran = all.iter().enumerate().map(|(number, transaction)| {
             let Some(template) = history.numbers[number] else { return Vec::new() };
-            if programs.unknown(template).is_some() || !transaction.beyond.is_empty() {
+            if programs.unknown(template).is_some() {
                 doubtful.insert(number);
                 return Vec::new();
             }
-            if !is_certain(transaction) {
+            if !is_certain(transaction) && !is_read(transaction, template, programs) {
                 return Vec::new();
             }
             let tables = forms.entry(template).or_insert_with(|| tables(template, programs));
@@ -101,7 +101,13 @@ impl<'a> Traffic<'a> {
     ) -> bool {
         let overlaps = |transaction: &Transaction| transaction.at <= to && transaction.ended >= from;
         let recorded = self.history.recorded;
-        if recorded.beyond.iter().any(overlaps) {
+        let writes = |number: Option<usize>| {
+            number.is_none_or(|template| {
+                self.programs.unknown(template).is_some() || !self.writing(template, row, columns).is_empty()
+            })
+        };
+        let mut beyond = recorded.beyond.iter().zip(&self.history.beyond);
+        if beyond.any(|(transaction, number)| overlaps(transaction) && writes(*number)) {
             return false;
         }
         let ends = recorded.transactions.partition_point(|transaction| transaction.at <= to);
@@ -127,6 +133,19 @@ impl<'a> Traffic<'a> {
             };
             ran.update.as_ref().is_some_and(|(own, set)| is_other(own, row) || sets(set))
         })
+    }
+
+    /// True if only the statement of a line of a transaction may write these columns of rows, or remove some.
+    pub(super) fn writes_rows_once(
+        &self,
+        number: usize,
+        row: &RowName,
+        columns: &Columns,
+        line: u64,
+    ) -> bool {
+        let Some(template) = self.history.numbers[number] else { return false };
+        let suspect = self.writing(template, row, columns);
+        !self.runs[number].iter().any(|ran| ran.run.line != line && suspect.contains(&ran.run.step))
     }
 
     /// True if only the statement of a line of a transaction writes the columns of a row.
@@ -174,16 +193,29 @@ fn is_certain(transaction: &Transaction) -> bool {
         && !transaction.statements.iter().any(|one| undone(&one.role) || one.answer.error.is_some())
 }
 
-/// For each statement of a template the only table of its operations.
+/// True if a transaction only read, and was rolled back: so applications end a request that they decline.
+fn is_read(transaction: &Transaction, template: usize, programs: &Programs) -> bool {
+    transaction.end == End::RolledBack
+        && !transaction.statements.iter().any(|one| one.answer.error.is_some())
+        && operations(template, programs, writes).is_empty()
+}
+
+/// For each statement of a template the only table that it writes, or of its operations if it writes none: who inserts
+/// looks at tables of foreign keys, too.
 fn tables(template: usize, programs: &Programs) -> BTreeMap<usize, Option<String>> {
-    let mut found: BTreeMap<usize, Option<String>> = BTreeMap::new();
-    for (step, operation) in operations(template, programs, |one| !one.newest) {
-        let table = found.entry(step).or_insert_with(|| Some(operation.table.clone()));
-        if table.as_ref() != Some(&operation.table) {
-            *table = None;
+    let mut touched: BTreeMap<usize, [BTreeSet<&str>; 2]> = BTreeMap::new();
+    for (step, operation) in operations(template, programs, |one| !one.newest || writes(one)) {
+        let [written, all] = touched.entry(step).or_default();
+        if writes(operation) {
+            written.insert(&operation.table);
         }
+        all.insert(&operation.table);
     }
-    found
+    let only = |[written, all]: [BTreeSet<&str>; 2]| {
+        let own = if written.is_empty() { all } else { written };
+        own.first().filter(|_| own.len() == 1).map(|table| (*table).to_owned())
+    };
+    touched.into_iter().map(|(step, both)| (step, only(both))).collect()
 }
 
 impl Ran {

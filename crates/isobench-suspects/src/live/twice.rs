@@ -3,12 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use isobench_isolation::Level;
+use isobench_replay::End;
 use isobench_robustness::Columns;
 
 use super::traffic::{FARTHEST, Ran, Traffic};
 use super::{Live, Side};
 use crate::between::counted_none;
 use crate::suspect::Kind;
+
+/// How many different rows have to be found by transactions that were rolled back, so that the code declines them.
+const LEAST: usize = 3;
 
 /// The columns that a search compares, with their values.
 type Values = Vec<(String, String)>;
@@ -31,6 +35,8 @@ struct Searches<'a> {
     absent: BTreeMap<(&'a str, Values), Vec<Inserted<'a>>>,
     /// They found a row, and none was inserted.
     declined: BTreeSet<Code<'a>>,
+    /// The same, and they were rolled back, perhaps for another reason; with what they looked for.
+    undone: BTreeMap<Code<'a>, BTreeSet<Values>>,
     /// They found a row, and another one was inserted all the same; their texts.
     careless: BTreeSet<&'a str>,
 }
@@ -40,7 +46,9 @@ pub(super) fn twice(traffic: &Traffic<'_>, stopped: &dyn Fn() -> bool) -> Vec<Li
     let searches = searches(traffic);
     // The same code has found such a row, and then inserted none.
     let decides = |one: &Inserted<'_>| {
-        searches.declined.contains(&one.code) && !searches.careless.contains(one.search.1.run.key.as_str())
+        let undone = searches.undone.get(&one.code).is_some_and(|values| values.len() >= LEAST);
+        (undone || searches.declined.contains(&one.code))
+            && !searches.careless.contains(one.search.1.run.key.as_str())
     };
     let mut found = Vec::new();
     for ((table, values), all) in &searches.absent {
@@ -70,11 +78,19 @@ fn searches<'t>(traffic: &'t Traffic<'_>) -> Searches<'t> {
                 let all = ran.insert.as_ref().filter(|_| ran.table.as_deref() == Some(table));
                 all.is_some_and(|all| values.iter().all(|value| all.contains(value)))
             };
-            let insert = ran[at + 1..].iter().take(FARTHEST).find(inserts).copied();
+            // The next search for the same row is for another decision.
+            let again = |(_, ran): &&(usize, &Ran)| {
+                ran.run.key != search.1.run.key || ran.run.compared != search.1.run.compared
+            };
+            let later = ran[at + 1..].iter().take(FARTHEST).take_while(again);
+            let insert = later.copied().find(|one| inserts(&one));
             let same = |(transaction, _): &&(usize, &Ran)| *transaction == search.0;
             let before = ran[..=at].iter().rev().take_while(same).map(|(_, ran)| ran.run.key.as_str());
             let code: Code<'_> = (traffic.transaction(search.0).route.as_deref(), before.collect());
             match (finds(search.1), insert) {
+                (Some(true), None) if traffic.transaction(search.0).end == End::RolledBack => {
+                    found.undone.entry(code).or_default().insert(values);
+                }
                 (Some(true), None) => drop(found.declined.insert(code)),
                 (Some(true), Some(_)) => drop(found.careless.insert(&search.1.run.key)),
                 (Some(false), Some(insert)) => {

@@ -215,6 +215,45 @@ fn reads_and_writes_of_transactions_of_their_own_are_those_of_a_request() {
     }
 }
 
+/// `SET stock = stock - 1` loses nothing, whatever was read before.
+#[test]
+fn relative_changes_are_not_accused() {
+    let Some(server) = server("relative_changes_are_not_accused") else { return };
+    let mut connection = connect(&server);
+    let relative = |one: &mut Recording, session: u64| {
+        one.command(session, "UPDATE item SET stock = stock - 1 WHERE id = 7");
+    };
+    let mut one = Recording::sales();
+    one.steps("1b 2b 1r 2r", 10);
+    relative(&mut one, 1);
+    one.steps("1c", 10);
+    relative(&mut one, 2);
+    one.steps("2c", 10);
+    assert_eq!(live(&mut connection, one), [], "both");
+    let mut one = Recording::sales();
+    one.steps("1b 2b 1r 2r 1w9 1c", 10);
+    relative(&mut one, 2);
+    one.steps("2c", 10);
+    assert_eq!(live(&mut connection, one), [], "the second one");
+}
+
+/// COPY into another table says nothing against it, COPY is no doubt.
+#[test]
+fn a_change_is_lost_while_rows_are_copied() {
+    let Some(server) = server("a_change_is_lost_while_rows_are_copied") else { return };
+    let mut connection = connect(&server);
+    let copied = |sql: &str| {
+        let mut one = Recording::sales();
+        one.0.open(3, "");
+        one.steps("1b 2b 1r 2r 1w9 1c", 10);
+        one.0.send(3, sql, Vec::new(), vec![done("COPY 5")], 'I');
+        one.steps("2w9 2c", 10);
+        one
+    };
+    assert_eq!(live(&mut connection, copied("COPY line (item, amount) FROM STDIN")).len(), 1);
+    assert_eq!(live(&mut connection, copied("DO 'BEGIN UPDATE item SET stock = 10; END'")), []);
+}
+
 #[test]
 fn amounts_and_whole_rows_are_understood() {
     let Some(server) = server("amounts_and_whole_rows_are_understood") else { return };
@@ -278,6 +317,17 @@ fn a_row_that_two_looked_for_is_there_twice() {
         (twice.kind, twice.row.as_slice()),
         (Kind::Duplicate, &[("name".to_owned(), "ann".to_owned())][..])
     );
+    // Who finds such a name rolls back: once may be by accident.
+    for (names, accused) in [(1, 0), (3, 1)] {
+        let mut one = Recording::begin();
+        for name in 0..names {
+            looks(&mut one, 1, &format!("bob {name}"), true);
+            one.command(1, "ROLLBACK");
+            one.0.pass(5_000_000);
+        }
+        both(&mut one);
+        assert_eq!(live(&mut connection, one).len(), accused, "{names}");
+    }
     // One after the other, and code that inserts a name that is there.
     let mut one = Recording::begin();
     looks(&mut one, 1, "bob", true);

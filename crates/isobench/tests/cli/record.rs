@@ -71,7 +71,7 @@ fn an_application_is_led_to_the_recorder_and_its_status_is_passed_on() {
     let mode = fs::metadata(scene.file("isobench.capture")).expect("a capture").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let text = shown(&scene);
-    for expected in ["It ended in order", "4 sessions, 0 of them encrypted", "22012", " select ?, ?\n"] {
+    for expected in ["It ended in order", "4 sessions, 0 of them encrypted", "22012", " SELECT ?, ?\n"] {
         assert!(text.contains(expected), "\"{expected}\" is missing in\n{text}");
     }
     let capture = scene.read("isobench.capture");

@@ -102,7 +102,7 @@ fn suspect(answer: &Suspects, group: &Group) -> Finding {
     let rows = group.pairs.iter().take(1).flatten().filter_map(named);
     let schedule = &group.schedule;
     let other = schedule.within.iter().map(|sql| format!("  the other one: {sql}"));
-    let steps = std::iter::once(schedule.before.clone()).chain(other).chain([schedule.after.clone()]);
+    let steps = schedule.before.iter().cloned().chain(other).chain(schedule.after.iter().cloned());
     let mut places: Vec<Place> = group.routes.iter().map(Place::of).collect();
     places.extend(rows.map(|row| Place::of(&row.name)));
     places.dedup();

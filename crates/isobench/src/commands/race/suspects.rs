@@ -276,9 +276,9 @@ fn answer(
     }
     let history = History::of(recorded, sessions.level);
     say(&format!("{} kinds of transactions", history.templates.len()));
-    let scripts = Scripts::of(&history.templates);
     let mut query = |sql: &str| connection.query(sql).map(|rows| rows.rows);
     let mut catalog = Catalog::load(&mut query).map_err(Failure::setup)?;
+    let scripts = Scripts::of(&history.templates, &catalog);
     catalog.read_statements(scripts.all(), &mut Asked(&mut connection)).map_err(Failure::setup)?;
     connection.close();
     let programs = scripts.programs(&catalog);

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use isobench_capture::{Closed, Header, Opened, Reader, Record, Source, Statement};
 use isobench_comparison::{Failure, Outcome};
-use isobench_record::pattern;
+use isobench_suspects::Normal;
 use isobench_trust::open_to_show;
 
 use crate::output::{print, shown};
@@ -152,7 +152,7 @@ impl Contents {
         // Statements that differ by values alone are one line.
         let mut patterns: BTreeMap<String, (u64, u64)> = BTreeMap::new();
         for (number, (count, failed)) in &self.texts {
-            let (all, all_failed) = patterns.entry(pattern(&text(*number))).or_default();
+            let (all, all_failed) = patterns.entry(Normal::of(&text(*number), &[]).key).or_default();
             *all += count;
             *all_failed += failed;
         }
