@@ -63,8 +63,13 @@ fn atomic(
     }
     let statement = templates.statements.iter().find(|statement| statement.at == update.at);
     let is_constant = |column: &&str| statement.is_some_and(|one| one.constants.contains(*column));
-    let (constant, computed): (Vec<&str>, Vec<&str>) = both.into_iter().partition(is_constant);
+    let is_computed = |column: &&str| statement.is_some_and(|one| one.computed.contains(*column));
+    let (constant, others): (Vec<&str>, Vec<&str>) = both.into_iter().partition(is_constant);
+    let computed: Vec<&str> = others.iter().copied().filter(is_computed).collect();
     let (at, read) = (&update.at, &reads.at);
+    if computed.is_empty() && !others.is_empty() {
+        return None;
+    }
     Some(if computed.is_empty() {
         format!(
             "{at} sets {} to a constant after {read} has read it: if its WHERE has the condition, too, it finds no row \
@@ -99,12 +104,17 @@ mod tests {
     use super::*;
     use crate::shown::Executed;
 
-    /// The hints for a script whose last operation sets these columns to constants.
+    /// The hints for a script whose last operation sets these columns to constants, and others to sums.
     fn of(operations: Vec<Operation>, constants: &[&str]) -> Vec<String> {
+        of_columns(operations, constants, &["count"])
+    }
+
+    fn of_columns(operations: Vec<Operation>, constants: &[&str], computed: &[&str]) -> Vec<String> {
         let statement = TemplateStatement {
             line: 3,
             at: operations.last().expect("an operation").at.clone(),
             constants: constants.iter().map(|column| (*column).to_owned()).collect(),
+            computed: computed.iter().map(|column| (*column).to_owned()).collect(),
             ..TemplateStatement::default()
         };
         let templates = Templates {
@@ -133,6 +143,8 @@ mod tests {
               statement does the same"
             ]
         );
+        // It follows from nothing that was read, or is a text.
+        assert_eq!(of_columns(vec![read(), set(&["id"])], &["name"], &[]), [""; 0]);
         // It is one already.
         assert_eq!(of(vec![read(), set(&["id", "count"])], &[]), [""; 0]);
         // A constant adds nothing.

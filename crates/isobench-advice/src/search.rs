@@ -10,8 +10,11 @@ use crate::makers::{self, Made};
 use crate::patch::ScriptText;
 use crate::shown::{Executed, Shown};
 
-/// The most sets of changes that are tried.
-const MOST_TRIED: usize = 6;
+/// The most sets of changes that are tried, without those that the rows or the server refuse.
+const MOST_TRIED: usize = 8;
+
+/// Why an index or a constraint isn't made.
+const NOT_MADE: &str = "the server doesn't make it, perhaps because rows that are there violate it";
 
 /// Why scripts and tables can't be changed so.
 pub enum NotChanged {
@@ -68,7 +71,7 @@ impl Question<'_> {
         let shown: Vec<Vec<usize>> = shown.into_iter().collect();
         let mut all: Vec<ChangeSet> = Vec::new();
         while let Some(Made { mut set, otherwise, .. }) = sets.pop_front() {
-            if all.len() == MOST_TRIED {
+            if all.iter().filter(|one| one.refused.is_none()).count() == MOST_TRIED {
                 break;
             }
             if all.iter().any(|known| (&known.scripts, &known.setup) == (&set.scripts, &set.setup)) {
@@ -105,6 +108,7 @@ impl Question<'_> {
                         sets.push_front(Made::to_try(set));
                     }
                     match not_changed {
+                        NotChanged::Mistake if set.setup.is_some() => set.refused = Some(NOT_MADE.to_owned()),
                         NotChanged::Mistake => continue,
                         NotChanged::Refused(why) => set.refused = Some(why),
                     }
