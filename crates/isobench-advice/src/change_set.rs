@@ -13,6 +13,9 @@ use serde::{Serialize, Serializer};
 use crate::makers::one_transaction::Joined;
 use crate::patch::{ScriptText, difference, patched};
 
+/// Why an index or a constraint isn't made.
+pub(crate) const NOT_MADE: &str = "the server doesn't make it, perhaps because rows that are there violate it";
+
 /// Changes of scripts, with the levels that are enough then.
 #[derive(Debug, Clone, Serialize)]
 pub struct ChangeSet {
@@ -209,14 +212,29 @@ impl ChangeSet {
     /// for each other only with it; the number of changes.
     pub(crate) fn rank(&self) -> impl Ord + use<> {
         let highest = self.allocation.range().1;
-        let coarse = |change: &Changed| match change.to {
+        let coarse = self.coarseness();
+        let (is_serializable, is_unproved) = (highest == Level::Serializable, self.unproved.is_some());
+        (is_serializable, coarse, highest, is_unproved, !self.deadlocks.is_empty(), self.changes.len())
+    }
+
+    /// 2 if it locks a table, 1 if it takes an advisory lock.
+    fn coarseness(&self) -> u8 {
+        let of = |change: &Changed| match change.to {
             Edit::TableLockBefore(_) => 2,
             Edit::AdvisoryLockBefore(_) => 1,
             _ => 0,
         };
-        let coarse = self.changes.iter().map(coarse).max().unwrap_or_default();
-        let (is_serializable, is_unproved) = (highest == Level::Serializable, self.unproved.is_some());
-        (is_serializable, coarse, highest, is_unproved, !self.deadlocks.is_empty(), self.changes.len())
+        self.changes.iter().map(of).max().unwrap_or_default()
+    }
+
+    /// Whether all transactions can run at read committed with it, without such locks.
+    pub(crate) fn is_good(&self) -> bool {
+        self.is_proposed() && self.coarseness() == 0 && self.allocation.range().1 <= Level::ReadCommitted
+    }
+
+    /// Whether its index or constraint wasn't made.
+    pub(crate) fn is_not_made(&self) -> bool {
+        self.refused.as_deref() == Some(NOT_MADE)
     }
 
     /// The tables that it locks as a whole.

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use isobench_program::Templates;
 
-use crate::change_set::ChangeSet;
+use crate::change_set::{ChangeSet, NOT_MADE};
 use crate::decision::{Decision, Question};
 use crate::makers::{self, Made};
 use crate::patch::ScriptText;
@@ -12,9 +12,6 @@ use crate::shown::{Executed, Shown};
 
 /// The most sets of changes that are tried, without those that the rows or the server refuse.
 const MOST_TRIED: usize = 8;
-
-/// Why an index or a constraint isn't made.
-const NOT_MADE: &str = "the server doesn't make it, perhaps because rows that are there violate it";
 
 /// Why scripts and tables can't be changed so.
 pub enum NotChanged {

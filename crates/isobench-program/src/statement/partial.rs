@@ -81,6 +81,9 @@ impl Statement<'_> {
         let known = if tokens.get(alias)?.is("using") { target } else { alias };
         let known = tokens[known].name()?;
         let end = self.outer("when").into_iter().find(|at| *at > on)?;
+        if tokens[on..end].iter().any(|token| token.is("or") || token.is("not")) {
+            return None;
+        }
         let mut columns = BTreeSet::new();
         for part in tokens[on + 1..end].split(|token| token.is("and")) {
             let part: Vec<&Placed> = part.iter().filter(|token| !is_parenthesis(token)).collect();

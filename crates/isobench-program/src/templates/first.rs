@@ -49,7 +49,7 @@ pub enum FirstLockKind {
     Parent,
     /// It takes an advisory lock of a value by which it finds or inserts rows. All scripts that do so have to.
     Advisory,
-    /// It locks a table in which it both looks for several rows and writes. All who write the table wait, too.
+    /// It locks a table that it writes. All who write the table wait, too.
     Table,
 }
 
@@ -87,7 +87,7 @@ pub(super) fn first_locks(
             });
             let numbers =
                 used.numbers.into_iter().map(|(table, text)| (FirstLockKind::Advisory, table, text));
-            let tables = used.searched.intersection(&used.written).filter(|table| can_lock(catalog, **table));
+            let tables = used.written.iter().filter(|table| can_lock(catalog, **table));
             let tables = tables.map(|table| {
                 let text = format!("LOCK TABLE {} IN SHARE ROW EXCLUSIVE MODE", in_sql(catalog, *table));
                 (FirstLockKind::Table, *table, text)
@@ -151,8 +151,6 @@ struct Used {
     rows: Vec<UsedRow>,
     /// Advisory locks of values of columns, with the tables.
     numbers: Vec<(RelationId, String)>,
-    /// Tables in which it looks for rows otherwise than by a key.
-    searched: BTreeSet<RelationId>,
     /// Tables that it writes.
     written: BTreeSet<RelationId>,
 }
@@ -184,11 +182,8 @@ impl Used {
 
     fn note(&mut self, access: &Access, catalog: &Catalog, symbols: &Symbols, assigned: &BTreeSet<Slot>) {
         let relation = &catalog.relations[access.table];
-        let known = |place: &usize| access.equal.contains_key(&relation.columns[*place].name);
         if access.deed.writes() {
             self.written.insert(access.table);
-        } else if !relation.keys().any(|key| key.iter().all(known)) {
-            self.searched.insert(access.table);
         }
         for (place, column) in relation.columns.iter().enumerate() {
             let unique = relation.keys().any(|key| *key == [place]);
