@@ -103,7 +103,8 @@ pub fn change(advice: &Advice, width: usize) -> String {
         indented(&mut text, &format!("With it transactions can wait for each other: {first}."), width);
     }
     for table in best.locked_tables() {
-        let sentence = format!("With it, all other transactions that write {table} wait, whatever their rows are.");
+        let sentence =
+            format!("With it, all other transactions that write {table} wait, whatever their rows are.");
         indented(&mut text, &sentence, width);
     }
     let lines: Vec<&str> = best.diff.lines().filter(|line| is_changed(line, best)).collect();

@@ -14,7 +14,8 @@ use crate::makers::one_transaction::Joined;
 use crate::patch::{ScriptText, difference, patched};
 
 /// Why an index or a constraint isn't made.
-pub(crate) const NOT_MADE: &str = "the server doesn't make it, perhaps because rows that are there violate it";
+pub(crate) const NOT_MADE: &str =
+    "the server doesn't make it, perhaps because rows that are there violate it";
 
 /// Changes of scripts, with the levels that are enough then.
 #[derive(Debug, Clone, Serialize)]
@@ -98,10 +99,8 @@ impl Edit {
 
     /// True if it may put lines around the author's.
     pub(crate) fn wraps(&self) -> bool {
-        let locks = matches!(
-            self,
-            Edit::LockBefore(_) | Edit::AdvisoryLockBefore(_) | Edit::TableLockBefore(_)
-        );
+        let locks =
+            matches!(self, Edit::LockBefore(_) | Edit::AdvisoryLockBefore(_) | Edit::TableLockBefore(_));
         locks || *self == Edit::OneTransaction
     }
 }

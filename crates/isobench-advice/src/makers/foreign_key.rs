@@ -24,7 +24,9 @@ pub(super) fn make(ground: &Ground<'_>, _: &mut ReadAgain<'_>) -> Vec<Made> {
     let mut keys = BTreeMap::new();
     for program in meeting.iter().map(|script| &templates.programs[*script]) {
         for (key, insert) in missing(program) {
-            if is_deleted(&templates.programs, key.referenced) && [key.table, key.referenced].map(is_plain) == [true; 2] {
+            if is_deleted(&templates.programs, key.referenced)
+                && [key.table, key.referenced].map(is_plain) == [true; 2]
+            {
                 keys.entry(key).or_insert(&insert.at);
             }
         }
@@ -46,7 +48,8 @@ fn missing(program: &Program) -> Vec<(ForeignKey<'_>, &Operation)> {
     let mut found = Vec::new();
     for branch in &program.branches {
         for (place, insert) in branch.operations.iter().enumerate() {
-            let reads = branch.operations[..place].iter().filter(|one| is_read(one) && one.table != insert.table);
+            let reads =
+                branch.operations[..place].iter().filter(|one| is_read(one) && one.table != insert.table);
             for read in reads.filter(|_| insert.kind == Kind::Insert) {
                 let [(key, value @ Term::Variable(_))] = read.key.as_slice() else { continue };
                 let refers = |one: &Operation| {
@@ -83,7 +86,8 @@ mod tests {
     #[test]
     fn a_row_that_is_found_and_named_by_another_may_need_a_foreign_key() {
         let read = || Operation::read("post", [("id", ":p")], ["id"]).in_statement("s.sql:2");
-        let insert = |value| Operation::insert("comment", []).knowing([("post", value)]).in_statement("s.sql:3");
+        let insert =
+            |value| Operation::insert("comment", []).knowing([("post", value)]).in_statement("s.sql:3");
         let of = |operations: Vec<Operation>| {
             let program = Program::new("s.sql", vec![Branch::new("", operations)]);
             missing(&program).into_iter().map(|(key, _)| format!("{key:?}")).collect::<Vec<_>>()
@@ -92,7 +96,8 @@ mod tests {
         assert_eq!(of(vec![read(), insert(":p")]), [format!("{key:?}")]);
         assert_eq!(of(vec![read(), insert(":q")]), [""; 0]);
         assert_eq!(of(vec![insert(":p"), read()]), [""; 0]);
-        let check = Operation::lock(Strength::KeyShare, "post", [("id", ":p")], ["id"]).in_statement("s.sql:3");
+        let check =
+            Operation::lock(Strength::KeyShare, "post", [("id", ":p")], ["id"]).in_statement("s.sql:3");
         assert_eq!(of(vec![read(), check, insert(":p")]), [""; 0], "there is one");
         let delete = Operation::delete("post", [("id", ":p")]);
         let programs = |operations| [Program::new("d.sql", vec![Branch::new("", operations)])];

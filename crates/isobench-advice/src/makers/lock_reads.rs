@@ -50,9 +50,11 @@ fn reads(templates: &Templates, program: usize) -> Vec<Promotion> {
             let lockable = |read: &&Operation| {
                 let statement = templates.statements.iter().find(|statement| statement.at == read.at);
                 let fix = statement.and_then(|statement| statement.fixes.get(&read.table));
-                // Who waits for the first of a queue gets none, although others are left.
-                let is_queue = statement.is_some_and(|one| one.locks_within.iter().any(|lock| lock.skips_locked));
-                !is_queue && read.kind.takes_stronger_lock()
+                // A transaction that waits for the first row of a queue gets none, although others are left.
+                let is_queue =
+                    statement.is_some_and(|one| one.locks_within.iter().any(|lock| lock.skips_locked));
+                !is_queue
+                    && read.kind.takes_stronger_lock()
                     && read.table == write.table
                     && read.statement < write.statement
                     && fix.is_some_and(|fix| fix.lock.is_some())

@@ -1,6 +1,6 @@
 //! Locks of whole tables, for where transactions count rows of a table and add some, and there is no row to lock.
 //!
-//! A lock in SHARE ROW EXCLUSIVE mode makes all who write the table wait, whether their scripts are changed or not.
+//! A lock in SHARE ROW EXCLUSIVE mode makes all writers of the table wait, whether their scripts are changed or not.
 //! Queries go on (PostgreSQL manual, "Table-Level Locks").
 
 use std::collections::BTreeMap;
@@ -22,8 +22,11 @@ pub(super) fn make(ground: &Ground<'_>, read_again: &mut ReadAgain<'_>) -> Vec<M
     for lock in ground.templates().first_locks.iter().filter(of_tables) {
         tables.entry(&lock.table).or_default().push(lock);
     }
-    let searched: Vec<Vec<&FirstLock>> =
-        tables.into_iter().filter(|(table, _)| is_searched(ground.templates(), table)).map(|(_, locks)| locks).collect();
+    let searched: Vec<Vec<&FirstLock>> = tables
+        .into_iter()
+        .filter(|(table, _)| is_searched(ground.templates(), table))
+        .map(|(_, locks)| locks)
+        .collect();
     let each = searched.iter().flatten().map(|lock| vec![*lock]);
     let together = searched.iter().filter(|locks| locks.len() > 1).cloned();
     let all: Vec<Vec<&FirstLock>> = each.chain(together).collect();

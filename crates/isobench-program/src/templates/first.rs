@@ -14,9 +14,7 @@ use isobench_script::{Command, CommandKind, Script, Slot, Store, Symbols};
 
 use super::{Read, slots_given, touches_rows};
 use crate::statement::{Access, Deed, Operand};
-use isobench_sql::{
-    Catalog, ColumnType, ForeignKey, Inheritance, RelationId, RelationKind, name_in_sql,
-};
+use isobench_sql::{Catalog, ColumnType, ForeignKey, Inheritance, RelationId, RelationKind, name_in_sql};
 
 /// The most rows of a transaction.
 const MOST: usize = 4;
@@ -49,7 +47,7 @@ pub enum FirstLockKind {
     Parent,
     /// It takes an advisory lock of a value by which it finds or inserts rows. All scripts that do so have to.
     Advisory,
-    /// It locks a table that it writes. All who write the table wait, too.
+    /// It locks a table that it writes. All writers of the table wait, too.
     Table,
 }
 

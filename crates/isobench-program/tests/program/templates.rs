@@ -445,7 +445,8 @@ fn rows_are_locked_first_whose_keys_are_known() {
 /// The unique index that a statement may miss has the constants of its condition, and the columns that tell rows apart.
 #[test]
 fn unique_indexes_follow_from_the_words_of_a_condition() {
-    let Some((_server, mut connection)) = installed("unique_indexes_follow_from_the_words_of_a_condition") else {
+    let Some((_server, mut connection)) = installed("unique_indexes_follow_from_the_words_of_a_condition")
+    else {
         return;
     };
     connection
@@ -468,10 +469,15 @@ fn unique_indexes_follow_from_the_words_of_a_condition() {
     let mut count = |condition: &str| of(&format!("SELECT count(*) FROM task t WHERE {condition}"));
     assert_eq!(count("key = :k AND state <> 'done'"), "key: state <> 'done'");
     assert_eq!(count("t.key = :k AND t.state IN ('new', 'it''s')"), "key: state IN ('new', 'it''s')");
-    assert_eq!(count("key = :k AND state NOT IN ('done') AND NOT doing"), "key: NOT doing AND state NOT IN ('done')");
+    assert_eq!(
+        count("key = :k AND state NOT IN ('done') AND NOT doing"),
+        "key: NOT doing AND state NOT IN ('done')"
+    );
     assert_eq!(count("state = 'new' AND at > :a"), "state: state = 'new'", "one with this constant");
     assert_eq!(count("doing"), "doing: doing");
-    for none in ["state <> 'done'", "state IN ('new', :s)", "id = :k AND doing", "key = :k OR doing", "key = :k"] {
+    for none in
+        ["state <> 'done'", "state IN ('new', :s)", "id = :k AND doing", "key = :k OR doing", "key = :k"]
+    {
         assert_eq!(count(none), "", "{none}");
     }
     assert_eq!(of("SELECT id FROM task WHERE state = 'new' ORDER BY at LIMIT 1"), "", "the first of some");

@@ -176,7 +176,9 @@ fn each_kind_of_change_is_offered() {
 /// A second script that deletes rows by their key: theory proves no lock, so all of them are tried.
 #[test]
 fn locks_and_a_foreign_key_keep_the_parent_of_a_row() {
-    let Some(scene) = Scene::with_database("locks_and_a_foreign_key_keep_the_parent_of_a_row") else { return };
+    let Some(scene) = Scene::with_database("locks_and_a_foreign_key_keep_the_parent_of_a_row") else {
+        return;
+    };
     scene.write(
         "setup.sql",
         "CREATE TABLE post (id int PRIMARY KEY);\n\
@@ -198,18 +200,31 @@ fn locks_and_a_foreign_key_keep_the_parent_of_a_row() {
     let advice: Value = serde_json::from_str(&scene.read("out.json")).expect("JSON");
     let changes = advice["changes"].as_array().expect("changes");
     for (name, lines) in [
-        ("foreign key of comment (post) on post", &["ALTER TABLE comment ADD FOREIGN KEY (post) REFERENCES post (id);"][..]),
+        (
+            "foreign key of comment (post) on post",
+            &["ALTER TABLE comment ADD FOREIGN KEY (post) REFERENCES post (id);"][..],
+        ),
         (
             "lock before add.sql:3 + lock before delete.sql:3",
-            &["+SELECT 1 FROM post WHERE id = :p FOR SHARE;", "+SELECT 1 FROM post WHERE id = :p FOR NO KEY UPDATE;"],
+            &[
+                "+SELECT 1 FROM post WHERE id = :p FOR SHARE;",
+                "+SELECT 1 FROM post WHERE id = :p FOR NO KEY UPDATE;",
+            ],
         ),
     ] {
         let change = changes.iter().find(|one| one["name"] == name);
         let change = change.unwrap_or_else(|| panic!("{name} is missing in {changes:#?}"));
-        assert_eq!((&change["allocation"], &change["refuted"]), (&Value::from("*=rc"), &Value::Null), "{change:#}");
+        assert_eq!(
+            (&change["allocation"], &change["refuted"]),
+            (&Value::from("*=rc"), &Value::Null),
+            "{change:#}"
+        );
         assert!(!change["unproved"].is_null(), "{change:#}");
         for line in lines {
-            assert!(change["diff"].as_str().expect("a difference").lines().any(|own| own == *line), "{change:#}");
+            assert!(
+                change["diff"].as_str().expect("a difference").lines().any(|own| own == *line),
+                "{change:#}"
+            );
         }
     }
 }
