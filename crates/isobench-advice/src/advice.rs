@@ -261,8 +261,10 @@ impl Advice {
                 not_tried: None,
             }
         });
-        let changed = changes.iter().flat_map(|set| &set.changes).map(|change| &change.at);
-        let hints = hints(templates, &decision.reasons, &changed.collect());
+        let changed = changes.iter().filter(|set| !set.is_not_made()).flat_map(|set| &set.changes);
+        let changed = changed.map(|change| &change.at).collect();
+        let good = changes.iter().any(ChangeSet::is_good);
+        let hints = hints(templates, &decision.reasons, &changed, good);
         let unshown = decision.possible.iter().map(|possible| Unshown {
             theory: steps(programs, &possible.objection),
             interleavings: possible.interleavings,

@@ -102,6 +102,11 @@ pub fn change(advice: &Advice, width: usize) -> String {
     if let Some(first) = best.deadlocks.first() {
         indented(&mut text, &format!("With it transactions can wait for each other: {first}."), width);
     }
+    for table in best.locked_tables() {
+        let sentence =
+            format!("With it, all other transactions that write {table} wait, whatever their rows are.");
+        indented(&mut text, &sentence, width);
+    }
     let lines: Vec<&str> = best.diff.lines().filter(|line| is_changed(line, best)).collect();
     for line in lines.iter().take(MOST_CHANGED) {
         let _ = writeln!(text, "    {line}");

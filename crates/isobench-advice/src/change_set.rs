@@ -1,5 +1,6 @@
 //! Changes of scripts and tables, with the levels that are enough then.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use isobench_isolation::history::Mode;
@@ -11,6 +12,10 @@ use serde::{Serialize, Serializer};
 
 use crate::makers::one_transaction::Joined;
 use crate::patch::{ScriptText, difference, patched};
+
+/// Why an index or a constraint isn't made.
+pub(crate) const NOT_MADE: &str =
+    "the server doesn't make it, perhaps because rows that are there violate it";
 
 /// Changes of scripts, with the levels that are enough then.
 #[derive(Debug, Clone, Serialize)]
@@ -66,13 +71,15 @@ pub enum Edit {
     WriteBackBefore(String),
     /// A statement before it takes an advisory lock.
     AdvisoryLockBefore(String),
+    /// A statement before it locks a table.
+    TableLockBefore(String),
     /// What an UPDATE sets: `SET stock = stock - :quantity`.
     Sets(String),
     /// What it requires, too: `AND state = :state`.
     Requires(String),
     /// One transaction begins there.
     OneTransaction,
-    /// A unique index or an exclusion constraint on the table of an INSERT: `CREATE UNIQUE INDEX …`.
+    /// A unique index or a constraint on the table of an INSERT: `CREATE UNIQUE INDEX …`.
     Index(String),
 }
 
@@ -82,7 +89,7 @@ impl Edit {
         match self {
             Edit::Lock(_) | Edit::Index(_) => "lock",
             Edit::WriteBack => "write back",
-            Edit::LockBefore(_) | Edit::AdvisoryLockBefore(_) => "lock before",
+            Edit::LockBefore(_) | Edit::AdvisoryLockBefore(_) | Edit::TableLockBefore(_) => "lock before",
             Edit::WriteBackBefore(_) => "write back before",
             Edit::Sets(_) => "rewrite",
             Edit::Requires(_) => "test again in",
@@ -92,7 +99,9 @@ impl Edit {
 
     /// True if it may put lines around the author's.
     pub(crate) fn wraps(&self) -> bool {
-        matches!(self, Edit::OneTransaction | Edit::LockBefore(_) | Edit::AdvisoryLockBefore(_))
+        let locks =
+            matches!(self, Edit::LockBefore(_) | Edit::AdvisoryLockBefore(_) | Edit::TableLockBefore(_));
+        locks || *self == Edit::OneTransaction
     }
 }
 
@@ -105,6 +114,7 @@ impl fmt::Display for Edit {
             | Edit::LockBefore(sql)
             | Edit::WriteBackBefore(sql)
             | Edit::AdvisoryLockBefore(sql)
+            | Edit::TableLockBefore(sql)
             | Edit::Sets(sql)
             | Edit::Requires(sql)
             | Edit::Index(sql) => sql,
@@ -197,13 +207,39 @@ impl ChangeSet {
     }
 
     /// What is lower for the better one of two sets: whether a transaction stays serializable; whether it needs advisory
-    /// locks, which nobody sees in the tables; the highest level; whether it isn't proved; whether transactions can wait
+    /// locks, which nobody sees in the tables, or the lock of a table, for which more transactions wait; the highest level; whether it isn't proved; whether transactions can wait
     /// for each other only with it; the number of changes.
     pub(crate) fn rank(&self) -> impl Ord + use<> {
         let highest = self.allocation.range().1;
-        let advisory = self.changes.iter().any(|change| matches!(change.to, Edit::AdvisoryLockBefore(_)));
+        let coarse = self.coarseness();
         let (is_serializable, is_unproved) = (highest == Level::Serializable, self.unproved.is_some());
-        (is_serializable, advisory, highest, is_unproved, !self.deadlocks.is_empty(), self.changes.len())
+        (is_serializable, coarse, highest, is_unproved, !self.deadlocks.is_empty(), self.changes.len())
+    }
+
+    /// 2 if it locks a table, 1 if it takes an advisory lock.
+    fn coarseness(&self) -> u8 {
+        let of = |change: &Changed| match change.to {
+            Edit::TableLockBefore(_) => 2,
+            Edit::AdvisoryLockBefore(_) => 1,
+            _ => 0,
+        };
+        self.changes.iter().map(of).max().unwrap_or_default()
+    }
+
+    /// Whether all transactions can run at read committed with it, without such locks.
+    pub(crate) fn is_good(&self) -> bool {
+        self.is_proposed() && self.coarseness() == 0 && self.allocation.range().1 <= Level::ReadCommitted
+    }
+
+    /// Whether its index or constraint wasn't made.
+    pub(crate) fn is_not_made(&self) -> bool {
+        self.refused.as_deref() == Some(NOT_MADE)
+    }
+
+    /// The tables that it locks as a whole.
+    pub(crate) fn locked_tables(&self) -> BTreeSet<&str> {
+        let locks = |change: &&Changed| matches!(change.to, Edit::TableLockBefore(_));
+        self.changes.iter().filter(locks).map(|change| change.table.as_str()).collect()
     }
 
     /// Whether nothing was shown that speaks against it.

@@ -13,11 +13,13 @@ use crate::makers::{exclusion, on_conflict};
 use crate::shown::Shown;
 
 /// The hints that follow from what happens at lower levels, each once. Not among them: statements that
-/// are `changed`, by their names.
+/// are `changed`, by their names. A unique index is one only if there is no other good change: of several rows that a
+/// limit permits it would forbid the second one.
 pub(crate) fn hints(
     templates: &Templates,
     reasons: &[Shown],
     changed: &BTreeSet<&StatementId>,
+    has_good_change: bool,
 ) -> Vec<String> {
     let programs = &templates.programs;
     let mut hints: Vec<String> = Vec::new();
@@ -25,7 +27,7 @@ pub(crate) fn hints(
         let (read, overwrites) = (reason.objection.read, reason.objection.overwrites);
         let index = UniqueIndex::of(programs, read, overwrites);
         let hint = match index {
-            Some(index) => (!changed.contains(index.insert)).then(|| index.hint()),
+            Some(index) => (!has_good_change && !changed.contains(index.insert)).then(|| index.hint()),
             None => atomic(templates, read, overwrites, changed),
         };
         if let Some(hint) = hint.filter(|hint| !hints.contains(hint)) {
@@ -63,8 +65,13 @@ fn atomic(
     }
     let statement = templates.statements.iter().find(|statement| statement.at == update.at);
     let is_constant = |column: &&str| statement.is_some_and(|one| one.constants.contains(*column));
-    let (constant, computed): (Vec<&str>, Vec<&str>) = both.into_iter().partition(is_constant);
+    let is_computed = |column: &&str| statement.is_some_and(|one| one.computed.contains(*column));
+    let (constant, others): (Vec<&str>, Vec<&str>) = both.into_iter().partition(is_constant);
+    let computed: Vec<&str> = others.iter().copied().filter(is_computed).collect();
     let (at, read) = (&update.at, &reads.at);
+    if computed.is_empty() && !others.is_empty() {
+        return None;
+    }
     Some(if computed.is_empty() {
         format!(
             "{at} sets {} to a constant after {read} has read it: if its WHERE has the condition, too, it finds no row \
@@ -99,12 +106,26 @@ mod tests {
     use super::*;
     use crate::shown::Executed;
 
-    /// The hints for a script whose last operation sets these columns to constants.
+    /// The hints for a script whose last operation sets these columns to constants, and others to sums.
     fn of(operations: Vec<Operation>, constants: &[&str]) -> Vec<String> {
+        of_columns(operations, constants, &["count"])
+    }
+
+    fn of_columns(operations: Vec<Operation>, constants: &[&str], computed: &[&str]) -> Vec<String> {
+        of_all(operations, constants, computed, false)
+    }
+
+    fn of_all(
+        operations: Vec<Operation>,
+        constants: &[&str],
+        computed: &[&str],
+        has_good_change: bool,
+    ) -> Vec<String> {
         let statement = TemplateStatement {
             line: 3,
             at: operations.last().expect("an operation").at.clone(),
             constants: constants.iter().map(|column| (*column).to_owned()).collect(),
+            computed: computed.iter().map(|column| (*column).to_owned()).collect(),
             ..TemplateStatement::default()
         };
         let templates = Templates {
@@ -116,7 +137,8 @@ mod tests {
         let objection = decide(&templates.programs, &[level], &Struck::new()).expect("an objection");
         let executed = Executed::Untried(String::new());
         let shown = Shown { program: 0, levels: vec![level], objection, executed };
-        hints(&templates, &[shown], &BTreeSet::new())
+        assert_eq!(hints(&templates, &[], &BTreeSet::new(), false), [""; 0]);
+        hints(&templates, &[shown], &BTreeSet::new(), has_good_change)
     }
 
     #[test]
@@ -133,6 +155,8 @@ mod tests {
               statement does the same"
             ]
         );
+        // It follows from nothing that was read, or is a text.
+        assert_eq!(of_columns(vec![read(), set(&["id"])], &["name"], &[]), [""; 0]);
         // It is one already.
         assert_eq!(of(vec![read(), set(&["id", "count"])], &[]), [""; 0]);
         // A constant adds nothing.
@@ -149,6 +173,7 @@ mod tests {
     fn what_is_looked_for_and_inserted_may_be_unique() {
         let search = Operation::search("person", [("email", ":e")], ["email"]).in_statement("s.sql:2");
         let insert = Operation::insert("person", []).knowing([("email", ":e")]).in_statement("s.sql:3");
+        assert_eq!(of_all(vec![search.clone(), insert.clone()], &[], &[], true), [""; 0]);
         assert_eq!(
             of(vec![search, insert], &[]),
             [

@@ -7,17 +7,21 @@
 //! | `rewrite` | an UPDATE, so that it depends on fewer values that were read before, or requires them |
 //! | `unique_index` | a table, so that the second of two inserts fails |
 //! | `exclusion` | a table, so that the second of two inserts of overlapping ranges fails |
+//! | `foreign_key` | a table, so that a row stays as long as others refer to it |
 //! | `promote` | reads, so that they lock their rows or write them back |
-//! | `lock_before_unknown` | reads before a statement that isobench can't analyse: they lock their rows |
+//! | `lock_reads` | reads that lock their rows, for where theory proves nothing with that |
 //! | `lock_first` | a transaction, which locks a row before anything else, or writes it back; or all rows of a set before they are counted |
 //! | `lock_within` | a subquery, which locks its rows |
 //! | `on_conflict` | an INSERT after a search, which does nothing where the row is there by then |
 //! | `advisory` | transactions, which take an advisory lock before anything else |
+//! | `lock_table` | transactions, which lock a table before anything else |
 
 mod advisory;
 pub(crate) mod exclusion;
-mod lock_before_unknown;
+mod foreign_key;
 mod lock_first;
+mod lock_reads;
+mod lock_table;
 mod lock_within;
 pub(crate) mod on_conflict;
 pub(crate) mod one_transaction;
@@ -51,19 +55,21 @@ const MOST_PROVED_FIRST: usize = 4;
 type Maker = fn(&Ground<'_>, &mut ReadAgain<'_>) -> Vec<Made>;
 
 /// All kinds, in the order in which their sets are tried.
-const MAKERS: [Maker; 12] = [
+const MAKERS: [Maker; 14] = [
     rewrite::make,
     rewrite::make_tested,
     unique_index::make,
     exclusion::make,
+    foreign_key::make,
     promote::make,
-    lock_before_unknown::make,
+    lock_reads::make,
     lock_first::make,
     lock_first::make_sets,
     lock_first::make_parents,
     lock_within::make,
     advisory::make,
     on_conflict::make,
+    lock_table::make,
 ];
 
 /// Makes templates of changed scripts; `None` if they can't be read.
@@ -187,6 +193,11 @@ impl<'g> Ground<'g> {
     /// The scripts that meet where a level is too low.
     fn meeting(&self) -> BTreeSet<usize> {
         self.decision.reasons.iter().flat_map(Shown::combinations).flatten().collect()
+    }
+
+    /// True if an earlier set proves that read committed is enough for all programs.
+    fn has_lowest(&self) -> bool {
+        self.known.contains(&self.lowest())
     }
 
     /// True if isobench can't analyse a statement of a script.

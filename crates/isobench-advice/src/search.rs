@@ -4,14 +4,14 @@ use std::collections::{BTreeSet, VecDeque};
 
 use isobench_program::Templates;
 
-use crate::change_set::ChangeSet;
+use crate::change_set::{ChangeSet, NOT_MADE};
 use crate::decision::{Decision, Question};
 use crate::makers::{self, Made};
 use crate::patch::ScriptText;
 use crate::shown::{Executed, Shown};
 
-/// The most sets of changes that are tried.
-const MOST_TRIED: usize = 6;
+/// The most sets of changes that are tried, without those that the rows or the server refuse.
+const MOST_TRIED: usize = 8;
 
 /// Why scripts and tables can't be changed so.
 pub enum NotChanged {
@@ -68,7 +68,7 @@ impl Question<'_> {
         let shown: Vec<Vec<usize>> = shown.into_iter().collect();
         let mut all: Vec<ChangeSet> = Vec::new();
         while let Some(Made { mut set, otherwise, .. }) = sets.pop_front() {
-            if all.len() == MOST_TRIED {
+            if all.iter().filter(|one| one.refused.is_none()).count() == MOST_TRIED {
                 break;
             }
             if all.iter().any(|known| (&known.scripts, &known.setup) == (&set.scripts, &set.setup)) {
@@ -105,6 +105,7 @@ impl Question<'_> {
                         sets.push_front(Made::to_try(set));
                     }
                     match not_changed {
+                        NotChanged::Mistake if set.setup.is_some() => set.refused = Some(NOT_MADE.to_owned()),
                         NotChanged::Mistake => continue,
                         NotChanged::Refused(why) => set.refused = Some(why),
                     }

@@ -302,6 +302,12 @@ impl Flows {
             || self.edges.iter().any(follows)
     }
 
+    /// True if a statement sets columns to what follows from what an earlier one read.
+    pub(crate) fn follows(&self, update: usize) -> bool {
+        let of_value = |edge: &Edge| edge.to == update && edge.from < update && edge.ages;
+        self.edges.iter().any(|edge| of_value(edge) && edge.how == Dependence::Value)
+    }
+
     /// What a statement does with rows, by its number among all of the scripts, without the columns that
     /// count for nothing, and those that only become variables that nothing uses. What a transaction reads
     /// that writes nothing is what it is for.

@@ -110,6 +110,8 @@ pub struct TemplateStatement {
     pub tested: Option<Rewritten>,
     /// The columns that an UPDATE sets to a constant.
     pub constants: BTreeSet<String>,
+    /// The columns of numbers that an UPDATE sets, if it sets something to what follows from what was read before.
+    pub computed: BTreeSet<String>,
     /// The rows that it looks for, as far as a partial unique index could have them once.
     pub partial_keys: BTreeSet<PartialKey>,
     /// The ranges that it looks for, as far as an exclusion constraint could keep them apart.

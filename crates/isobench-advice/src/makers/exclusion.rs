@@ -22,9 +22,9 @@ pub(super) fn make(ground: &Ground<'_>, _: &mut ReadAgain<'_>) -> Vec<Made> {
         }
     }
     let set = |overlap: &Overlap, at: &StatementId, with_extension: bool| {
-        let elements = overlap.elements(with_extension)?;
+        let constraint = overlap.constraint(with_extension)?;
         let table = name_in_sql(&overlap.table);
-        let sql = format!("ALTER TABLE {table} ADD EXCLUDE USING gist ({elements})");
+        let sql = format!("ALTER TABLE {table} ADD {constraint}");
         let without = if with_extension { "" } else { ", without the extension btree_gist" };
         let name = format!("exclusion constraint on {}{without}", overlap.table);
         let change = Changed { at: at.clone(), table: overlap.table.clone(), to: Edit::Index(sql) };
@@ -44,10 +44,10 @@ pub(crate) fn hints(templates: &Templates, changed: &BTreeSet<&StatementId>) -> 
         for overlap in
             statement.overlaps.iter().filter(|one| inserts(templates, statement.script, &one.table))
         {
-            let Some(elements) = overlap.elements(true) else { continue };
+            let Some(constraint) = overlap.constraint(true) else { continue };
             let needs = if overlap.equal.is_empty() { "" } else { "; it needs the extension btree_gist" };
             found.push(format!(
-                "{} looks for rows of {} that overlap: EXCLUDE USING gist ({elements}) makes the second insert fail, at \
+                "{} looks for rows of {} that overlap: {constraint} makes the second insert fail, at \
                  any level{needs}",
                 statement.at, overlap.table
             ));

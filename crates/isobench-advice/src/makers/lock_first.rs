@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use isobench_program::{FirstLock, FirstLockKind};
-use isobench_robustness::{Kind, Operation, StatementId};
+use isobench_robustness::{Kind, Operation, StatementId, Strength};
 
 use super::{Ground, Made, ReadAgain};
 use crate::change_set::{ChangeSet, Changed, Edit};
@@ -19,15 +19,41 @@ pub(super) fn make(ground: &Ground<'_>, read_again: &mut ReadAgain<'_>) -> Vec<M
     locks.sort_by_key(|lock| lock.kind);
     let found = ground.fewest(&locks, read_again, |set| with(ground, set));
     if found.is_empty() && meeting.iter().any(|script| ground.has_unknown(*script)) {
-        let tried = |lock: &&FirstLock| {
-            let (scripts, changes) = with(ground, &[lock])?;
-            let set = ChangeSet::new(ground.templates(), ground.before, scripts, changes, &ground.lowest());
-            Some(Made::to_try(set))
-        };
         let locks = locks.iter().filter(|lock| lock.kind == FirstLockKind::Lock);
-        return locks.filter_map(tried).collect();
+        return locks.filter_map(|lock| to_try(ground, &[lock])).collect();
     }
-    found
+    let proved = ground.has_lowest() || found.iter().any(|one| one.levels.as_ref() == Some(&ground.lowest()));
+    let tried = if proved { Vec::new() } else { of_tables(ground) };
+    found.into_iter().chain(tried).collect()
+}
+
+/// Where theory proves nothing: the locks of rows of a table in all scripts that have some, which are tried at read
+/// committed. If all of them would share the locks, they take the stronger one.
+fn of_tables(ground: &Ground<'_>) -> Vec<Made> {
+    let meeting = ground.meeting();
+    let mut tables: BTreeMap<&str, Vec<FirstLock>> = BTreeMap::new();
+    for lock in ground.templates().first_locks.iter().filter(|lock| lock.kind == FirstLockKind::Lock) {
+        if meeting.contains(&lock.script) {
+            tables.entry(&lock.table).or_default().push(lock.clone());
+        }
+    }
+    let made = |mut locks: Vec<FirstLock>| {
+        let (shared, stronger) = (Strength::Share.clause(), Strength::NoKeyUpdate.clause());
+        if locks.iter().all(|lock| lock.text.ends_with(shared)) {
+            for lock in &mut locks {
+                lock.text = lock.text.replace(shared, stronger);
+            }
+        }
+        to_try(ground, &locks.iter().collect::<Vec<_>>())
+    };
+    tables.into_values().filter_map(made).collect()
+}
+
+/// The scripts with these statements, to be tried at read committed.
+fn to_try(ground: &Ground<'_>, locks: &[&FirstLock]) -> Option<Made> {
+    let (scripts, changes) = with(ground, locks)?;
+    let set = ChangeSet::new(ground.templates(), ground.before, scripts, changes, &ground.lowest());
+    Some(Made::to_try(set))
 }
 
 /// Locks of all rows that a statement counts or sums up, in the order of their key: as the first statement of the
@@ -72,23 +98,22 @@ fn locked_before(ground: &Ground<'_>, lock: &Changed) -> Option<String> {
     ))
 }
 
-/// Locks of the rows to which those refer that the scripts use, in all scripts that meet: theory doesn't know that two
-/// rows refer to the same one, so they are tried at read committed.
+/// Locks of the rows to which those refer that the scripts use, in all scripts that meet; a script that names the row
+/// itself locks that. Theory doesn't know that two rows refer to the same one, so they are tried at read committed.
 pub(super) fn make_parents(ground: &Ground<'_>, _: &mut ReadAgain<'_>) -> Vec<Made> {
     let meeting = ground.meeting();
     let mut parents: BTreeMap<&str, BTreeMap<usize, &FirstLock>> = BTreeMap::new();
-    for lock in ground.templates().first_locks.iter().filter(|lock| lock.kind == FirstLockKind::Parent) {
-        if meeting.contains(&lock.script) {
+    let all = &ground.templates().first_locks;
+    for kind in [FirstLockKind::Lock, FirstLockKind::Parent] {
+        for lock in all.iter().filter(|lock| lock.kind == kind && meeting.contains(&lock.script)) {
             parents.entry(&lock.table).or_default().entry(lock.script).or_insert(lock);
         }
     }
-    let made = |locks: BTreeMap<usize, &FirstLock>| {
-        let locks: Vec<&FirstLock> = locks.into_values().collect();
-        let (scripts, changes) = with(ground, &locks)?;
-        let set = ChangeSet::new(ground.templates(), ground.before, scripts, changes, &ground.lowest());
-        Some(Made::to_try(set))
+    let made = |locks: BTreeMap<usize, &FirstLock>| to_try(ground, &locks.into_values().collect::<Vec<_>>());
+    let complete = |locks: &BTreeMap<usize, &FirstLock>| {
+        locks.len() == meeting.len() && locks.values().any(|lock| lock.kind == FirstLockKind::Parent)
     };
-    parents.into_values().filter(|locks| locks.len() == meeting.len()).filter_map(made).collect()
+    parents.into_values().filter(complete).filter_map(made).collect()
 }
 
 /// The scripts with these statements, and the changes.
@@ -105,6 +130,7 @@ pub(super) fn with(ground: &Ground<'_>, locks: &[&FirstLock]) -> Option<(Vec<Scr
 fn edit(lock: &FirstLock) -> Edit {
     match lock.kind {
         FirstLockKind::Advisory => Edit::AdvisoryLockBefore(lock.text.clone()),
+        FirstLockKind::Table => Edit::TableLockBefore(lock.text.clone()),
         FirstLockKind::WriteBack => Edit::WriteBackBefore(lock.text.clone()),
         _ => Edit::LockBefore(lock.text.clone()),
     }

@@ -35,7 +35,7 @@ pub(super) fn make(ground: &Ground<'_>, _: &mut ReadAgain<'_>) -> Vec<Made> {
     all
 }
 
-/// Partial ones: where a script looks for rows of a table, and scripts with it change that table.
+/// Those of the words of a statement: where it looks for rows of a table, and scripts with it change that table.
 fn partial(ground: &Ground<'_>) -> Vec<Made> {
     let (templates, meeting) = (ground.templates(), ground.meeting());
     let programs = meeting.iter().flat_map(|script| &templates.programs[*script].branches);
@@ -56,9 +56,12 @@ fn partial(ground: &Ground<'_>) -> Vec<Made> {
     let made = keys.into_iter().map(|(key, at)| {
         let columns: Vec<String> = key.columns.iter().map(|column| name_in_sql(column)).collect();
         let columns = columns.join(", ");
-        let (table, condition) = (name_in_sql(&key.table), &key.condition);
-        let to = format!("CREATE UNIQUE INDEX ON {table} ({columns}) WHERE {condition}");
-        let name = format!("unique index on {} ({columns}) where {condition}", key.table);
+        let table = name_in_sql(&key.table);
+        let with = |word: &str| {
+            key.condition.as_ref().map(|condition| format!(" {word} {condition}")).unwrap_or_default()
+        };
+        let to = format!("CREATE UNIQUE INDEX ON {table} ({columns}){}", with("WHERE"));
+        let name = format!("unique index on {} ({columns}){}", key.table, with("where"));
         let change = Changed { at: at.clone(), table: key.table.clone(), to: Edit::Index(to) };
         Made::to_try(ChangeSet::index(templates, ground.before, name, change, &ground.lowest()))
     });

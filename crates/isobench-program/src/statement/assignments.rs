@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use isobench_script::Slot;
-use isobench_sql::Token;
+use isobench_sql::{ColumnType, Token};
 
 use super::Statement;
 
@@ -96,6 +96,23 @@ impl Statement<'_> {
         };
         let (assignments, _) = self.assignments().unwrap_or_default();
         assignments.into_iter().filter(is_constant).map(|assignment| assignment.column).collect()
+    }
+
+    /// The columns of numbers that an UPDATE sets.
+    pub(crate) fn numbers_set(&self) -> BTreeSet<String> {
+        let Ok(bound) = &self.bound else { return BTreeSet::new() };
+        let mut found = BTreeSet::new();
+        for relation in bound.relations.iter().filter(|relation| relation.updates) {
+            let Some(id) = self.catalog.relation_of(relation) else { continue };
+            let columns = &self.catalog.relations[id].columns;
+            let is_number = |name: &String| {
+                let mut own = columns.iter().filter(|column| column.name == *name);
+                own.any(|column| matches!(column.kind, ColumnType::Integer | ColumnType::Decimal))
+            };
+            let set = relation.updated.iter().filter_map(|number| self.name_of(relation, *number));
+            found.extend(set.filter(is_number));
+        }
+        found
     }
 
     /// The variables that are a term of a sum; none if the value is more than that.

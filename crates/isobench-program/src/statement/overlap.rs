@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use isobench_sql::{Column, ColumnType, Placed, Relation, Token, name_in_sql};
 
-use super::Statement;
+use super::{Statement, partial};
 
 /// Rows that must not overlap, if some of their columns are equal.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,6 +20,8 @@ pub struct Overlap {
     pub equal: BTreeSet<(String, bool)>,
     /// The range, as SQL.
     pub range: String,
+    /// Which rows must not overlap, as SQL, if not all: `NOT cancelled`.
+    pub condition: Option<String>,
 }
 
 /// A part of a condition.
@@ -32,12 +34,14 @@ enum Part {
     Below(String, bool),
     /// A column is above something; true if it may be equal to it.
     Above(String, bool),
+    /// A condition on a row of its own, as SQL.
+    Own(String),
 }
 
 impl Overlap {
-    /// The elements of the constraint: with the operators of the extension `btree_gist` for columns that have to be
-    /// equal, or with ranges of one integer in their place; `None` if that can't be.
-    pub fn elements(&self, with_extension: bool) -> Option<String> {
+    /// The constraint: with the operators of the extension `btree_gist` for columns that have to be equal, or with ranges
+    /// of one integer in their place; `None` if that can't be.
+    pub fn constraint(&self, with_extension: bool) -> Option<String> {
         let equal = self.equal.iter().map(|(column, is_integer)| match (with_extension, is_integer) {
             (true, _) => Some(format!("{column} WITH =")),
             (false, true) => Some(format!("int8range({column}, {column}, '[]') WITH &&")),
@@ -45,7 +49,8 @@ impl Overlap {
         });
         let mut all: Vec<String> = equal.collect::<Option<_>>()?;
         all.push(format!("{} WITH &&", self.range));
-        Some(all.join(", "))
+        let condition = self.condition.as_ref().map(|condition| format!(" WHERE ({condition})"));
+        Some(format!("EXCLUDE USING gist ({}){}", all.join(", "), condition.unwrap_or_default()))
     }
 }
 
@@ -60,11 +65,11 @@ impl Statement<'_> {
     fn overlap(&self, from: usize) -> Option<Overlap> {
         let (relation, known, parts) = self.parts_of_condition(from)?;
         let find = |name: &str| relation.columns.iter().find(|column| column.name == name);
-        let (mut equal, mut range) = (BTreeSet::new(), None);
+        let (mut equal, mut range, mut conditions) = (BTreeSet::new(), None, Vec::new());
         let (mut below, mut above) = (None, None);
         for part in parts {
-            // Another condition may pick some rows only.
             match self.part_of_overlap(part, &known)? {
+                Part::Own(condition) => conditions.push(condition),
                 Part::Equal(column) => {
                     let is_integer = find(&column)?.kind == ColumnType::Integer;
                     equal.insert((name_in_sql(&column), is_integer));
@@ -84,10 +89,14 @@ impl Statement<'_> {
             }
             _ => return None,
         };
-        Some(Overlap { table: relation.qualified(), equal, range })
+        let condition = (!conditions.is_empty()).then(|| conditions.join(" AND "));
+        Some(Overlap { table: relation.qualified(), equal, range, condition })
     }
 
     fn part_of_overlap(&self, range: Range<usize>, known: &str) -> Option<Part> {
+        if let Some(partial::Part::Own(condition, _)) = self.part(range.clone(), known) {
+            return Some(Part::Own(condition));
+        }
         let tokens = &self.text.tokens[range];
         let column = |tokens: &[Placed]| match tokens {
             [column] => column.name(),

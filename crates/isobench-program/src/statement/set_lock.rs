@@ -5,6 +5,7 @@
 //! follows.
 
 use isobench_robustness::Strength;
+use isobench_sql::{Placed, Token};
 
 use super::Statement;
 use super::partial::Part;
@@ -33,14 +34,15 @@ impl Statement<'_> {
         let (relation, known, parts) = self.parts_of_condition(from)?;
         let place = parts.first()?.start.checked_sub(1)?;
         let (mut variable, mut all) = (Vec::new(), Vec::new());
+        let is_equal = |token: &Placed| token.token.token == Token::Eq;
         for part in parts {
             let text = self.text.named(&part);
-            match self.part(part, &known) {
+            match self.part(part.clone(), &known) {
                 Some(Part::Equal(_)) => {
                     variable.push(text.clone());
                     all.push(text);
                 }
-                Some(Part::Own(own)) if own.contains(" = ") => all.push(text),
+                Some(Part::Own(_, true)) if self.text.tokens[part].iter().any(is_equal) => all.push(text),
                 _ => {}
             }
         }

@@ -1,5 +1,5 @@
-//! What a transaction could lock before anything else: rows whose keys are known when it begins, and numbers that stand
-//! for them (advisory locks).
+//! What a transaction could lock before anything else: rows whose keys are known when it begins, numbers that stand
+//! for them (advisory locks), and tables.
 //!
 //! A transaction that locks the parent of rows first is alone with them: it counts and adds to them without another
 //! one in between, and at read committed what it reads afterwards is new. A row that it only reads it can write back,
@@ -14,7 +14,7 @@ use isobench_script::{Command, CommandKind, Script, Slot, Store, Symbols};
 
 use super::{Read, slots_given, touches_rows};
 use crate::statement::{Access, Deed, Operand};
-use isobench_sql::{Catalog, ColumnType, ForeignKey, RelationId, name_in_sql};
+use isobench_sql::{Catalog, ColumnType, ForeignKey, Inheritance, RelationId, RelationKind, name_in_sql};
 
 /// The most rows of a transaction.
 const MOST: usize = 4;
@@ -47,6 +47,8 @@ pub enum FirstLockKind {
     Parent,
     /// It takes an advisory lock of a value by which it finds or inserts rows. All scripts that do so have to.
     Advisory,
+    /// It locks a table that it writes. All writers of the table wait, too.
+    Table,
 }
 
 /// The statements that the transactions of a script could begin with.
@@ -83,8 +85,14 @@ pub(super) fn first_locks(
             });
             let numbers =
                 used.numbers.into_iter().map(|(table, text)| (FirstLockKind::Advisory, table, text));
+            let tables = used.written.iter().filter(|table| can_lock(catalog, **table));
+            let tables = tables.map(|table| {
+                let text = format!("LOCK TABLE {} IN SHARE ROW EXCLUSIVE MODE", in_sql(catalog, *table));
+                (FirstLockKind::Table, *table, text)
+            });
             rows.chain(numbers)
                 .chain(parents)
+                .chain(tables)
                 .map(|(kind, table, text)| lock(kind, table, text))
                 .collect::<Vec<_>>()
         })
@@ -141,6 +149,8 @@ struct Used {
     rows: Vec<UsedRow>,
     /// Advisory locks of values of columns, with the tables.
     numbers: Vec<(RelationId, String)>,
+    /// Tables that it writes.
+    written: BTreeSet<RelationId>,
 }
 
 impl Used {
@@ -170,6 +180,9 @@ impl Used {
 
     fn note(&mut self, access: &Access, catalog: &Catalog, symbols: &Symbols, assigned: &BTreeSet<Slot>) {
         let relation = &catalog.relations[access.table];
+        if access.deed.writes() {
+            self.written.insert(access.table);
+        }
         for (place, column) in relation.columns.iter().enumerate() {
             let unique = relation.keys().any(|key| *key == [place]);
             let Some(Operand::Variable(slot)) = access.equal.get(&column.name) else { continue };
@@ -260,6 +273,12 @@ fn condition(
         parts.filter(|parts| !parts.is_empty()).map(|parts| (parts.join(" AND "), key.clone()))
     };
     relation.keys().find_map(condition)
+}
+
+/// True of a table of which LOCK locks all rows.
+fn can_lock(catalog: &Catalog, table: RelationId) -> bool {
+    let relation = &catalog.relations[table];
+    relation.kind == RelationKind::Table && matches!(relation.inheritance, Inheritance::None)
 }
 
 /// A table's name, with its schema where that is needed.

@@ -99,6 +99,8 @@ impl Statements {
             };
             if let Some(statement) = statement {
                 found.note_changes(statement);
+                found.computed =
+                    if flows.follows(number) { statement.numbers_set() } else { BTreeSet::new() };
             }
             self.on_rows.push(found);
         }

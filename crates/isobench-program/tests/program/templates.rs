@@ -401,6 +401,11 @@ fn rows_are_locked_first_whose_keys_are_known() {
     let back = "UPDATE day SET \"left\" = \"left\" WHERE id = :d";
     assert_eq!(of_kind(reads, FirstLockKind::WriteBack), [format!("3: {back}")]);
     assert_eq!(of_kind(&reads.replace("count(*)", "1"), FirstLockKind::Advisory), [""; 0], "a key is a row");
+    let whole = "LOCK TABLE booking IN SHARE ROW EXCLUSIVE MODE";
+    assert_eq!(of_kind(add, FirstLockKind::Table), [format!("1 alone: {whole}")]);
+    assert_eq!(of_kind(reads, FirstLockKind::Table), [""; 0], "it only reads");
+    let children = "UPDATE spread SET n = 1;\n";
+    assert_eq!(of_kind(children, FirstLockKind::Table), [""; 0], "rows of others aren't locked");
     let mut of = |text: &str| of_kind(text, FirstLockKind::Lock);
     let update = "UPDATE day SET \"left\" = 1 WHERE id = :d;\n";
     let read = "SELECT \"left\" FROM day WHERE id = :d;\n";
@@ -434,6 +439,58 @@ fn rows_are_locked_first_whose_keys_are_known() {
         format!("{count}{update}"),
     ] {
         assert_eq!(of(&unknown), [""; 0], "{unknown}");
+    }
+}
+
+/// The unique index that a statement may miss has the constants of its condition, and the columns that tell rows apart.
+#[test]
+fn unique_indexes_follow_from_the_words_of_a_condition() {
+    let Some((_server, mut connection)) = installed("unique_indexes_follow_from_the_words_of_a_condition")
+    else {
+        return;
+    };
+    connection
+        .execute("CREATE TABLE task (id int PRIMARY KEY, key int, state text, doing boolean, at int)")
+        .unwrap();
+    let catalog = load(&mut connection);
+    let mut of = |text: &str| {
+        let mut symbols = Symbols::new();
+        let scripts = [parse("s", &format!("{text};\n"), &mut symbols).unwrap()];
+        let mut catalog = catalog.clone();
+        catalog.read_statements(&scripts, &mut Asked(&mut connection)).unwrap();
+        let found = templates(&scripts, &symbols, &catalog, &BTreeSet::new());
+        let keys = found.statements.iter().flat_map(|statement| &statement.partial_keys);
+        let keys = keys.map(|key| {
+            let columns: Vec<&str> = key.columns.iter().map(String::as_str).collect();
+            format!("{}: {}", columns.join(", "), key.condition.as_deref().unwrap_or("all"))
+        });
+        keys.collect::<Vec<_>>().join("; ")
+    };
+    let mut count = |condition: &str| of(&format!("SELECT count(*) FROM task t WHERE {condition}"));
+    assert_eq!(count("key = :k AND state <> 'done'"), "key: state <> 'done'");
+    assert_eq!(count("t.key = :k AND t.state IN ('new', 'it''s')"), "key: state IN ('new', 'it''s')");
+    assert_eq!(
+        count("key = :k AND state NOT IN ('done') AND NOT doing"),
+        "key: NOT doing AND state NOT IN ('done')"
+    );
+    assert_eq!(count("state = 'new' AND at > :a"), "state: state = 'new'", "one with this constant");
+    assert_eq!(count("doing"), "doing: doing");
+    for none in
+        ["state <> 'done'", "state IN ('new', :s)", "id = :k AND doing", "key = :k OR doing", "key = :k"]
+    {
+        assert_eq!(count(none), "", "{none}");
+    }
+    assert_eq!(of("SELECT id FROM task WHERE state = 'new' ORDER BY at LIMIT 1"), "", "the first of some");
+    assert_eq!(of("UPDATE task SET doing = false WHERE doing AND id <> :k RETURNING id"), "doing: doing");
+    assert_eq!(of("UPDATE task SET doing = false WHERE doing OR id = :k"), "");
+    let merge = |on: &str, then: &str| {
+        format!("MERGE INTO task t USING (SELECT :k::int AS k) v ON {on} WHEN {then} VALUES (v.k, v.k)")
+    };
+    let inserts = "NOT MATCHED THEN INSERT (id, key)";
+    assert_eq!(of(&merge("t.key = v.k AND t.at = 1", inserts)), "at, key: all");
+    assert_eq!(of(&merge("(v.k = t.key)", inserts)), "key: all");
+    for none in ["t.id = v.k", "t.key > v.k", "t.key = v.k OR t.at = 1", "v.k = 1"] {
+        assert_eq!(of(&merge(none, inserts)), "", "{none}");
     }
 }
 

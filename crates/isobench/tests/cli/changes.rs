@@ -97,6 +97,58 @@ const CASES: &[Case] = &[
         proved: true,
         patch: &["+SELECT 1 FROM item WHERE ticket = :t ORDER BY item.id FOR NO KEY UPDATE;"],
     },
+    Case {
+        setup: "CREATE TABLE account (id bigserial PRIMARY KEY, email int NOT NULL, role text NOT NULL);\n",
+        script: "\\set email random(1, 1000000)\nBEGIN;\nSELECT count(*) AS admins FROM account WHERE role = 'admin' \\gset\n\
+                 \\if :admins = 0\nINSERT INTO account (email, role) VALUES (:email, 'admin');\n\\else\n\
+                 INSERT INTO account (email, role) VALUES (:email, 'member');\n\\endif\nCOMMIT;\n",
+        name: "unique index on account (role) where role = 'admin'",
+        levels: "*=rc",
+        proved: false,
+        patch: &["CREATE UNIQUE INDEX ON account (role) WHERE role = 'admin';"],
+    },
+    Case {
+        setup: "CREATE TABLE account (id bigserial PRIMARY KEY, email int NOT NULL);\n",
+        script: "\\set email random(1, 1000000)\nBEGIN;\nSELECT count(*) AS accounts FROM account \\gset\n\
+                 \\if :accounts < 3\nINSERT INTO account (email) VALUES (:email);\n\\endif\nCOMMIT;\n",
+        name: "lock before 0.sql:3",
+        levels: "*=rc",
+        proved: true,
+        patch: &["+LOCK TABLE account IN SHARE ROW EXCLUSIVE MODE;"],
+    },
+    Case {
+        setup: "CREATE TABLE expert (id int PRIMARY KEY, is_default boolean NOT NULL);\n\
+                INSERT INTO expert SELECT g, g = 1 FROM generate_series(1, 4) g;\n",
+        script: "\\set e random(1, 4)\nBEGIN;\nUPDATE expert SET is_default = false WHERE is_default AND id <> :e;\n\
+                 UPDATE expert SET is_default = true WHERE id = :e;\nCOMMIT;\n",
+        name: "unique index on expert (is_default) where is_default",
+        levels: "*=rc",
+        proved: false,
+        patch: &["CREATE UNIQUE INDEX ON expert (is_default) WHERE is_default;"],
+    },
+    Case {
+        setup: "CREATE TABLE stock (id bigserial PRIMARY KEY, sku int NOT NULL, bin int NOT NULL, n int NOT NULL);\n",
+        script: "\\set sku random(1, 9)\nMERGE INTO stock AS s USING (SELECT :sku::int AS sku) v ON (v.sku = s.sku AND s.bin = 1)\n\
+                 WHEN MATCHED THEN UPDATE SET n = s.n + 1 WHEN NOT MATCHED THEN INSERT (sku, bin, n) VALUES (v.sku, 1, 1);\n",
+        name: "unique index on stock (bin, sku)",
+        levels: "*=rc",
+        proved: false,
+        patch: &["CREATE UNIQUE INDEX ON stock (bin, sku);"],
+    },
+    Case {
+        setup: "CREATE TABLE booking (id bigserial PRIMARY KEY, room int NOT NULL, b int NOT NULL, e int NOT NULL, \
+                state text NOT NULL);\nCREATE INDEX ON booking (room);\n",
+        script: "\\set r random(1, 3)\n\\set b random(1, 20)\nBEGIN;\nSELECT count(*) AS clashes FROM booking WHERE room = :r AND \
+                 state NOT IN ('cancelled', 'refused') AND b < :b + 3 AND e > :b \\gset\n\\if :clashes = 0\n\
+                 INSERT INTO booking (room, b, e, state) VALUES (:r, :b, :b + 3, 'asked');\n\\endif\nCOMMIT;\n",
+        name: "exclusion constraint on booking, without the extension btree_gist",
+        levels: "*=rc",
+        proved: false,
+        patch: &[
+            "ALTER TABLE booking ADD EXCLUDE USING gist (int8range(room, room, '[]') WITH &&, int8range(b, e) WITH &&) WHERE \
+             (state NOT IN ('cancelled', 'refused'));",
+        ],
+    },
 ];
 
 #[test]
@@ -117,6 +169,62 @@ fn each_kind_of_change_is_offered() {
         let patch = change["diff"].as_str().expect("a difference");
         for line in case.patch {
             assert!(patch.lines().any(|own| own == *line), "{line} is missing in {patch}");
+        }
+    }
+}
+
+/// A second script that deletes rows by their key: theory proves no lock, so all of them are tried.
+#[test]
+fn locks_and_a_foreign_key_keep_the_parent_of_a_row() {
+    let Some(scene) = Scene::with_database("locks_and_a_foreign_key_keep_the_parent_of_a_row") else {
+        return;
+    };
+    scene.write(
+        "setup.sql",
+        "CREATE TABLE post (id int PRIMARY KEY);\n\
+         CREATE TABLE comment (id bigserial PRIMARY KEY, post int NOT NULL);\nCREATE INDEX ON comment (post);\n\
+         INSERT INTO post SELECT generate_series(1, 9);\n",
+    );
+    scene.write(
+        "add.sql",
+        "\\set p random(1, 9)\nBEGIN;\nSELECT count(*) AS there FROM post WHERE id = :p \\gset\n\\if :there = 1\n\
+         INSERT INTO comment (post) VALUES (:p);\n\\endif\nCOMMIT;\n",
+    );
+    scene.write(
+        "delete.sql",
+        "\\set p random(1, 9)\nBEGIN;\nDELETE FROM comment WHERE post = :p;\nDELETE FROM post WHERE id = :p;\nCOMMIT;\n",
+    );
+    let line =
+        "advise --setup setup.sql --no-measure --try 2s --json out.json -f add.sql -f delete.sql --details";
+    scene.run(&words(line)).expect(0);
+    let advice: Value = serde_json::from_str(&scene.read("out.json")).expect("JSON");
+    let changes = advice["changes"].as_array().expect("changes");
+    for (name, lines) in [
+        (
+            "foreign key of comment (post) on post",
+            &["ALTER TABLE comment ADD FOREIGN KEY (post) REFERENCES post (id);"][..],
+        ),
+        (
+            "lock before add.sql:3 + lock before delete.sql:3",
+            &[
+                "+SELECT 1 FROM post WHERE id = :p FOR SHARE;",
+                "+SELECT 1 FROM post WHERE id = :p FOR NO KEY UPDATE;",
+            ],
+        ),
+    ] {
+        let change = changes.iter().find(|one| one["name"] == name);
+        let change = change.unwrap_or_else(|| panic!("{name} is missing in {changes:#?}"));
+        assert_eq!(
+            (&change["allocation"], &change["refuted"]),
+            (&Value::from("*=rc"), &Value::Null),
+            "{change:#}"
+        );
+        assert!(!change["unproved"].is_null(), "{change:#}");
+        for line in lines {
+            assert!(
+                change["diff"].as_str().expect("a difference").lines().any(|own| own == *line),
+                "{change:#}"
+            );
         }
     }
 }

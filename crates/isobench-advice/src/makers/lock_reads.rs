@@ -1,4 +1,5 @@
-//! Locks of rows that a script reads, and then writes in a statement that isobench can't analyse.
+//! Locks of rows that scripts read before they write rows of the same table, for where theory proves nothing with them:
+//! in scripts with statements that isobench can't analyse, and where a row may be gone or not there yet.
 
 use std::collections::BTreeSet;
 
@@ -10,24 +11,36 @@ use super::{Ground, Made, ReadAgain};
 use crate::change_set::ChangeSet;
 use crate::shown::Executed;
 
-/// Where something was shown of the script: each read alone, with read committed for all.
+/// Where something was shown of a script that isobench can't analyse: each read alone, with read committed for all. Of
+/// other scripts, if nothing proves read committed for all: all such reads together.
 pub(super) fn make(ground: &Ground<'_>, _: &mut ReadAgain<'_>) -> Vec<Made> {
     let templates = ground.templates();
+    let meeting = ground.meeting();
+    if !meeting.iter().any(|script| ground.has_unknown(*script)) {
+        if ground.has_lowest() {
+            return Vec::new();
+        }
+        let all: Vec<Promotion> = meeting.iter().flat_map(|script| reads(templates, *script)).collect();
+        return together(ground, all).into_iter().collect();
+    }
     let shown = ground.decision.reasons.iter().filter(|reason| ground.has_unknown(reason.program));
     let of_shown = shown.flat_map(|reason| match &reason.executed {
         Executed::Shown(tried) => locks(templates, reason.program, tried),
         _ => Vec::new(),
     });
-    let set = |lock| {
-        let promoted = Promoted { promotions: vec![lock], levels: ground.lowest() };
-        ChangeSet::of(templates, ground.before, &promoted).map(Made::to_try)
-    };
-    of_shown.filter_map(set).collect()
+    of_shown.filter_map(|lock| together(ground, vec![lock])).collect()
+}
+
+/// The scripts with these locks, to be tried at read committed.
+fn together(ground: &Ground<'_>, locks: Vec<Promotion>) -> Option<Made> {
+    let promoted = Promoted { promotions: locks, levels: ground.lowest() };
+    let set = ChangeSet::of(ground.templates(), ground.before, &promoted);
+    set.filter(|set| !set.changes.is_empty()).map(Made::to_try)
 }
 
 /// The reads of a script whose rows it writes afterwards, as far as they can lock them; for each write the
-/// last one before it. First those of tables in which the wrong outcome differs from a right one.
-fn locks(templates: &Templates, program: usize, shown: &Tried) -> Vec<Promotion> {
+/// last one before it.
+fn reads(templates: &Templates, program: usize) -> Vec<Promotion> {
     let mut found: Vec<Promotion> = Vec::new();
     for branch in &templates.programs[program].branches {
         for (place, write) in branch.operations.iter().enumerate() {
@@ -37,7 +50,11 @@ fn locks(templates: &Templates, program: usize, shown: &Tried) -> Vec<Promotion>
             let lockable = |read: &&Operation| {
                 let statement = templates.statements.iter().find(|statement| statement.at == read.at);
                 let fix = statement.and_then(|statement| statement.fixes.get(&read.table));
-                read.kind.takes_stronger_lock()
+                // A transaction that waits for the first row of a queue gets none, although others are left.
+                let is_queue =
+                    statement.is_some_and(|one| one.locks_within.iter().any(|lock| lock.skips_locked));
+                !is_queue
+                    && read.kind.takes_stronger_lock()
                     && read.table == write.table
                     && read.statement < write.statement
                     && fix.is_some_and(|fix| fix.lock.is_some())
@@ -52,6 +69,12 @@ fn locks(templates: &Templates, program: usize, shown: &Tried) -> Vec<Promotion>
             found.extend(promotion.filter(|one| !found.contains(one)).into_iter().collect::<Vec<_>>());
         }
     }
+    found
+}
+
+/// The same, first those of tables in which the wrong outcome differs from a right one.
+fn locks(templates: &Templates, program: usize, shown: &Tried) -> Vec<Promotion> {
+    let mut found = reads(templates, program);
     let wrong = |table: &str| {
         let name = table.rsplit('.').next().unwrap_or(table);
         let of = |line: &&String| line.split_whitespace().nth(1) == Some(name);
