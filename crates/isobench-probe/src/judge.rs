@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 
 use isobench_database::Product;
+use isobench_database::products::UNKNOWN;
 use isobench_isolation::{EffectiveLevel, Guarantee, Level, Model};
 use isobench_pgwire::{ServerError, SqlState};
 use serde::Serialize;
@@ -155,12 +156,7 @@ pub fn outcome(product: &Product, probe: &Probe, record: &Record) -> CellOutcome
         failed.filter(|(_, error)| error.code != SqlState::IN_FAILED_SQL_TRANSACTION)
     };
     if let Some((step, error)) = errors().find(|(_, error)| is_missing(error.code)) {
-        return CellOutcome::NotApplicable(format!(
-            "{} at step {}: {}",
-            error.code,
-            step.name,
-            first_line(&error.message)
-        ));
+        return CellOutcome::NotApplicable(format!("{}: {}", at(step, error), first_line(&error.message)));
     }
     if let Some((step, error)) = errors().next() {
         return failed(product, step, error);
@@ -180,13 +176,21 @@ pub fn outcome(product: &Product, probe: &Probe, record: &Record) -> CellOutcome
 /// The outcome of a failed step. Only a conflict prevents an anomaly; a time limit, whether
 /// isobench's or the server's, isn't related to the level.
 fn failed(product: &Product, step: &StepRecord, error: &ServerError) -> CellOutcome {
-    let at = format!("{} at step {}", error.code, step.name);
+    let at = at(step, error);
     if product.conflict(error).is_some() {
         let waited = if step.waited { ", after it had waited" } else { "" };
         return CellOutcome::Prevented(format!("{at}{waited}"));
     }
     let why = if step.cancelled { "cancelled because it took too long" } else { first_line(&error.message) };
     CellOutcome::Undecided(format!("{at}: {why}"))
+}
+
+/// The code of a step's error, and the step.
+fn at(step: &StepRecord, error: &ServerError) -> String {
+    match error.code {
+        SqlState::MISSING => format!("an error without SQLSTATE at step {}", step.name),
+        code => format!("{code} at step {}", step.name),
+    }
 }
 
 fn shows(evidence: &Evidence, record: &Record) -> bool {
@@ -356,6 +360,11 @@ impl Matrix {
         text
     }
 
+    /// The source of the promises: isobench has read no manual of a product that it doesn't know.
+    pub fn promiser(&self) -> &'static str {
+        if self.product == UNKNOWN.name { "the level's name" } else { "its manual" }
+    }
+
     /// The cells in which the server is weaker than its manual promises, except for known
     /// limitations.
     pub fn broken(&self) -> impl Iterator<Item = (&LevelRow, &Cell)> {
@@ -449,6 +458,7 @@ mod tests {
         assert_eq!(judged("wait !57014"), "undecided: 57014 at step w2: wrong");
         assert_eq!(judged("wait !55P03"), "undecided: 55P03 at step w2: wrong");
         assert_eq!(judged("!53200"), "undecided: 53200 at step w2: wrong");
+        assert_eq!(judged("!"), "undecided: an error without SQLSTATE at step w2: wrong");
         assert_eq!(judged("!40P01"), "prevented: 40P01 at step w2");
         let mut cancelled = record(&[("r1", "10"), ("w2", "wait")]);
         cancelled.take(&Event::Cancelling { name: "w2".to_owned(), limit: std::time::Duration::ZERO });

@@ -115,10 +115,8 @@ fn probe_level(
     emit: &mut dyn FnMut(Progress<'_>),
 ) -> (Option<LevelRow>, Result<(), ProbeError>) {
     let (effective, transactions) = match ask(tester, level) {
-        Ok(answers) => answers,
-        Err(RunError::Connection { source, .. }) if !source.is_connection_lost() => {
-            return (Some(judge::refused(level, &source.to_string())), Ok(()));
-        }
+        Ok(Answers::Runs(effective, transactions)) => (effective, transactions),
+        Ok(Answers::Refuses(why)) => return (Some(judge::refused(level, &why)), Ok(())),
         Err(source) => return (None, Err(ProbeError::Level { level, source })),
     };
     let probed = ProbedLevel { product: tester.product, level, effective };
@@ -152,13 +150,27 @@ fn probe_level(
     (Some(judge::row(&probed, planned().count(), cells)), outcome)
 }
 
-/// The effective level, and the number of transactions for summarisation.
-fn ask(tester: &Tester<'_>, level: Level) -> Result<(EffectiveLevel, u64), RunError> {
+/// What the server answers to a session that wants a level.
+enum Answers {
+    /// The effective level, and the number of transactions for summarisation.
+    Runs(EffectiveLevel, u64),
+    /// It has no such level; its reason.
+    Refuses(String),
+}
+
+/// Asks for a level in a session of its own.
+///
+/// # Errors
+/// The session can't be opened or is lost. The server refused no level then.
+fn ask(tester: &Tester<'_>, level: Level) -> Result<Answers, RunError> {
     let product = tester.product;
     let (answers, connection) = tester.with_session("questions", move |connection| {
-        product.apply_level(connection, level)?;
-        let effective = product.read_effective(connection)?;
-        Ok((effective, summarisation::required(connection)))
+        let applied = product.apply_level(connection, level).map_err(isobench_database::Error::from);
+        match applied.and_then(|()| product.read_effective(connection)) {
+            Ok(effective) => Ok(Answers::Runs(effective, summarisation::required(connection))),
+            Err(error) if error.is_connection_lost() => Err(error),
+            Err(error) => Ok(Answers::Refuses(error.to_string())),
+        }
     })?;
     connection.close();
     Ok(answers)
