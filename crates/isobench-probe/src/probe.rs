@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use isobench_database::{Database, OwnNames};
 use isobench_isolation::{EffectiveLevel, Level};
+use isobench_script::lexer::statements;
 
 use crate::anomalies::{Probe, Takes};
 use crate::event::Event;
@@ -252,7 +253,10 @@ fn run_once(
             let why = "the server closed a session".to_owned();
             Err(RunError::Send { step: probe.name.to_owned(), why })
         }
-        Ok(()) => Ok(judge::outcome(tester.product, probe, &record)),
+        Ok(()) => Ok(match unanswered(&spec, &record) {
+            Some(why) => CellOutcome::Undecided(why),
+            None => judge::outcome(tester.product, probe, &record),
+        }),
         Err(error @ (RunError::Setup(_) | RunError::SessionSetup { .. })) => {
             // The following lines are details.
             Ok(CellOutcome::NotApplicable(error.to_string().lines().next().unwrap_or_default().to_owned()))
@@ -280,8 +284,19 @@ fn repeated(spec: &Spec, times: u64) -> Cow<'_, Spec> {
     Cow::Owned(spec)
 }
 
+/// A step of which the server has answered fewer statements than it was sent. It may have left out the
+/// COMMIT, so the run decides nothing.
+fn unanswered(spec: &Spec, record: &Record) -> Option<String> {
+    record.steps.iter().filter(|step| step.succeeded()).find_map(|step| {
+        let sent = statements(&spec.step(spec.find(&step.name)?).sql).len();
+        let answered = step.tables.len() + step.tags.len();
+        (answered < sent)
+            .then(|| format!("the server answered {answered} of {sent} statements at step {}", step.name))
+    })
+}
+
 /// The name of the step that is repeated.
-const MANY: &str = "many";
+pub(crate) const MANY: &str = "many";
 
 fn with_written_sql(event: Event, written: &Spec) -> Event {
     match event {
@@ -290,5 +305,27 @@ fn with_written_sql(event: Event, written: &Spec) -> Event {
             Event::Step { name, sql: format!("{sql} -- repeated") }
         }
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_statement_without_an_answer_is_noticed() {
+        let spec = Spec::parse("x.spec", "session a step w { UPDATE t SET v = ';'; COMMIT; }").unwrap();
+        let answered = |tags: &[&str]| {
+            let mut record = Record::default();
+            let (name, sql) = ("w".to_owned(), String::new());
+            record.take(&Event::Step { name, sql });
+            for tag in tags {
+                record.take(&Event::Command((*tag).to_owned()));
+            }
+            unanswered(&spec, &record)
+        };
+        assert_eq!(answered(&["UPDATE 1", "COMMIT"]), None);
+        let why = "the server answered 1 of 2 statements at step w";
+        assert_eq!(answered(&["COMMIT"]).as_deref(), Some(why));
     }
 }

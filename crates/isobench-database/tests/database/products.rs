@@ -195,7 +195,7 @@ fn the_schema_of_an_unknown_product_is_marked_by_a_table() {
 #[test]
 fn a_proxy_with_one_transaction_for_all_is_recognised() {
     let shared = "== connect database=test\n> SELECT 1\n< tag BEGIN\n";
-    let server = ScriptedServer::start(&format!("{}{shared}", NAMELESS));
+    let server = ScriptedServer::start(&format!("{NAMELESS}{shared}"));
     assert_eq!(pooling(&server.options(), &UNKNOWN).unwrap(), Pooling::Transactions);
     server.finish();
 }
