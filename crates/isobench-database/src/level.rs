@@ -1,7 +1,7 @@
 //! Sets the isolation level of a session, and reads the level that it really runs at.
 
 use isobench_isolation::{EffectiveLevel, Level};
-use isobench_pgwire::{Connection, Error as WireError, TransactionStatus};
+use isobench_pgwire::{Connection, Error as WireError, SqlState, TransactionStatus};
 
 use crate::error::Error;
 use crate::facts::level::{EffectiveLevelQuery, SetLevel};
@@ -45,7 +45,8 @@ impl Product {
     /// A server that doesn't understand the query is [`EffectiveLevel::Unknown`], not an error.
     ///
     /// # Errors
-    /// The connection is lost, or the server reports another error than an unknown name or syntax.
+    /// The connection is lost, or the server reports another error than an unknown name or syntax. An
+    /// error without a code is taken for one of these.
     pub fn read_effective(&self, conn: &mut Connection) -> Result<EffectiveLevel, Error> {
         let query = self.effective_level;
         let mut level = EffectiveLevel::Unknown;
@@ -54,9 +55,11 @@ impl Product {
                 Ok(Some(answer)) if index == query.answer => level = EffectiveLevel::from_setting(&answer),
                 Ok(_) => {}
                 Err(error) => {
-                    // Class 42: syntax error, unknown function or parameter; 0A: feature not
-                    // supported.
-                    let unknown = error.code().is_some_and(|code| matches!(code.class(), "42" | "0A"));
+                    // Class 42: syntax error, unknown function or parameter; 0A: feature not supported.
+                    // Some products have no codes.
+                    let unknown = error.code().is_some_and(|code| {
+                        matches!(code.class(), "42" | "0A") || code == SqlState::MISSING
+                    });
                     if conn.transaction_status() != TransactionStatus::Idle {
                         conn.execute("ROLLBACK")?;
                     }

@@ -1,7 +1,7 @@
 //! A schema `isobench` of our own on another user's server, or a database if a product has no
 //! schemas (or none that can be marked as ours).
 //!
-//! It is ours if it has our mark, a comment; without it, it is left alone and refused. A marked one
+//! It is ours if it has our mark, a comment or an empty table; without it, it is left alone and refused. A marked one
 //! that exists already is the leftover of a killed run, unless a run is using it. An advisory lock,
 //! held by the connection that this module keeps open, distinguishes the two. It is removed on
 //! release and on drop, so also after Ctrl-C or a panic.
@@ -16,7 +16,7 @@ use isobench_pgwire::{ConnectOptions, Connection, Patience, ServerError, SqlStat
 
 use crate::database::Database;
 use crate::error::Error;
-use crate::facts::namespace::NamespaceFacts;
+use crate::facts::namespace::{Mark, NamespaceFacts};
 use crate::pooling::require_sessions;
 use crate::settings::SessionSetting;
 
@@ -24,6 +24,8 @@ use crate::settings::SessionSetting;
 const NAME: &str = "isobench";
 /// The comment that marks it as ours.
 pub(crate) const MARK: &str = "made by isobench; safe to drop";
+/// The empty table that marks it where schemas take no comments.
+const MARK_TABLE: &str = "safe_to_drop";
 /// The key of the advisory lock: the letters `isobench`.
 const LOCK_KEY: i64 = i64::from_be_bytes(*b"isobench");
 
@@ -64,14 +66,25 @@ impl NamespaceKind {
     /// The query for the mark of the namespace of this name. That for databases is
     /// `CockroachDB`'s, the only product that needs one.
     fn marked(self, facts: &NamespaceFacts, name: &str) -> String {
-        let query = match self {
-            NamespaceKind::Schema => facts.marked,
-            NamespaceKind::Database => {
-                "SELECT coalesce(comment, '') FROM [SHOW DATABASES WITH COMMENT] \
-                 WHERE database_name = 'isobench'"
-            }
-        };
-        query.replace(NAME, name)
+        match (self, facts.mark) {
+            (NamespaceKind::Schema, Mark::Comment { found }) => found.replace(NAME, name),
+            (NamespaceKind::Schema, Mark::Table) => format!(
+                "SELECT CASE WHEN EXISTS (SELECT 1 FROM information_schema.tables WHERE lower(table_schema) = \
+                 '{name}' AND lower(table_name) = '{MARK_TABLE}') THEN '{MARK}' ELSE '' END \
+                 FROM information_schema.schemata WHERE lower(schema_name) = '{name}'"
+            ),
+            (NamespaceKind::Database, _) => format!(
+                "SELECT coalesce(comment, '') FROM [SHOW DATABASES WITH COMMENT] WHERE database_name = '{name}'"
+            ),
+        }
+    }
+
+    /// The statement that marks the namespace of this name.
+    fn mark(self, facts: &NamespaceFacts, name: &str) -> String {
+        match (self, facts.mark) {
+            (NamespaceKind::Schema, Mark::Table) => format!("CREATE TABLE {name}.{MARK_TABLE} (made int)"),
+            _ => format!("COMMENT ON {} {name} IS '{MARK}'", self.word()),
+        }
     }
 }
 
@@ -269,20 +282,38 @@ impl Namespace {
     fn make(&mut self, name: &str) -> Result<(), Error> {
         let what = self.kind.word();
         let create = format!("CREATE {what} {name}");
-        let comment = format!("COMMENT ON {what} {name} IS '{MARK}'");
+        let mark = self.kind.mark(self.facts, name);
         self.run(&create).map_err(|error| match error {
             Error::Query { source, .. } if source.code == SqlState::INSUFFICIENT_PRIVILEGE => {
                 Error::MayNotCreate { what, name: name.to_owned(), source }
             }
             other => other,
         })?;
-        if let Err(error) = self.run(&comment) {
+        if let Err(error) = self.run(&mark) {
             // Without the mark no later run would dare to remove it; it is still empty.
             let _ = self.run(&format!("DROP {what} {name}"));
             return Err(error);
         }
+        if matches!(self.facts.mark, Mark::Table) {
+            self.require_visible(name)?;
+        }
         self.made.push(name.to_owned());
         Ok(())
+    }
+
+    /// Checks that an unknown product shows the mark that was just made. Otherwise nobody would remove
+    /// the schema later, so it is removed at once.
+    fn require_visible(&mut self, name: &str) -> Result<(), Error> {
+        let found = self.mark_of(name);
+        if matches!(&found, Ok(Some(mark)) if mark == MARK) {
+            return Ok(());
+        }
+        // Both are still empty.
+        let _ = self.run(&format!("DROP TABLE {name}.{MARK_TABLE}"));
+        let _ = self.run(&format!("DROP {} {name}", self.kind.word()));
+        found?;
+        let got = format!("it doesn't show {} \"{name}\", which isobench has just made", self.kind.word());
+        Err(Error::Answer { statement: self.kind.marked(self.facts, name), got })
     }
 
     /// Creates a further schema, and returns its name with a connector for it; `None` if this

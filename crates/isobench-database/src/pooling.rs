@@ -9,7 +9,7 @@
 //! Protocol, Message Formats, `BackendKeyData`.
 
 use isobench_limits::LIMITS;
-use isobench_pgwire::{ConnectOptions, Connection};
+use isobench_pgwire::{ConnectOptions, Connection, TransactionStatus};
 
 use crate::error::Error;
 use crate::product::Product;
@@ -43,7 +43,7 @@ const ROUNDS: usize = 3;
 pub fn pooling(options: &ConnectOptions, product: &Product) -> Result<Pooling, Error> {
     let Some(question) = product.session_name else { return Ok(Pooling::Unknown) };
     let mut first = Connection::open(options)?;
-    let Some(known) = name(&mut first, question)? else { return Ok(Pooling::Unknown) };
+    let Some(known) = name(&mut first, question)? else { return one_transaction(&mut first, options) };
     let mut second = Connection::open(options).map_err(|source| Error::Alone { source })?;
     second.set_timeout(Some(LIMITS.second_session));
     let found = match name(&mut second, question) {
@@ -62,6 +62,23 @@ pub fn pooling(options: &ConnectOptions, product: &Product) -> Result<Pooling, E
         Pooling::Sessions if has_key && leaks(options, question)? => Ok(Pooling::Leaky),
         found => Ok(found),
     }
+}
+
+/// Checks a product whose sessions have no names: a session that is in the transaction of another one
+/// shares that one's session of the server.
+///
+/// # Errors
+/// [`Error::Alone`]; a connection is lost.
+fn one_transaction(first: &mut Connection, options: &ConnectOptions) -> Result<Pooling, Error> {
+    if first.execute("BEGIN").is_err() {
+        return Ok(Pooling::Unknown);
+    }
+    let mut second = Connection::open(options).map_err(|source| Error::Alone { source })?;
+    second.set_timeout(Some(LIMITS.second_session));
+    let shared = second.execute("SELECT 1").is_ok() && second.transaction_status() != TransactionStatus::Idle;
+    second.close();
+    first.execute("ROLLBACK")?;
+    Ok(if shared { Pooling::Transactions } else { Pooling::Unknown })
 }
 
 /// True if the server named this process at start-up, too.

@@ -133,7 +133,8 @@ pub fn certificate(subjects: &[Subject], generator: &str) -> String {
                     "For each row one interleaving of a few sessions was executed, step by step, at each level. "
                     b { "permitted" } " was shown, and its steps are below. "
                     b { "–" } " was prevented in that interleaving, which proves nothing about others. "
-                    b { "BROKEN" } " is permitted against the promise of the product's manual, "
+                    b { "n/a" } " can't be executed there, and " b { "?" } " was decided neither way; the reason is below. "
+                    b { "BROKEN" } " is permitted against the promise that is named above the table, "
                     b { "limitation" } " the same as a known one. Made by " (generator) "."
                 }
                 @for level in &levels { (of_level(level, subjects, &anomalies)) }
@@ -243,19 +244,44 @@ fn of_level(level: &str, subjects: &[Subject], anomalies: &[&Cell]) -> Markup {
         |anomaly: &&&Cell| subjects.iter().any(|subject| cell_of(subject, level, &anomaly.name).is_some());
     let anomalies: Vec<&&Cell> = anomalies.iter().filter(probed).collect();
     let marks = |subject: &Subject| -> Vec<&'static str> {
-        let cell = |anomaly: &&&Cell| cell_of(subject, level, &anomaly.name).map_or("", mark);
+        let other = if row_of(subject, level).is_some_and(|row| row.cells.is_empty()) { "refused" } else { "" };
+        let cell = |anomaly: &&&Cell| cell_of(subject, level, &anomaly.name).map_or(other, mark);
         anomalies.iter().map(cell).collect()
     };
     let columns = columns(subjects.iter().map(|subject| (subject.name.as_str(), marks(subject))));
     let name = |anomaly: &&&Cell| html! { a href=(format!("#{}", id(anomaly))) { (label(anomaly)) } };
     let names: Vec<Markup> = anomalies.iter().map(name).collect();
-    let mut runs: Vec<&LevelRow> = subjects.iter().filter_map(|subject| row_of(subject, level)).collect();
-    runs.dedup_by_key(|row| row.effective.clone());
     html! {
         h2 { (level) }
-        @for row in runs.iter().filter(|row| row.effective != level) { p { "The server runs " (row.effective) "." } }
-        (table("anomaly", &names, &columns))
+        @for (servers, answer) in answers(level, subjects) {
+            p {
+                @if servers.len() == subjects.len() && servers.len() > 1 { "every server" } @else { (servers.join("; ")) }
+                ": " (answer) "."
+            }
+        }
+        @if !names.is_empty() { (table("anomaly", &names, &columns)) }
     }
+}
+
+/// The answer of each server to the request for a level, and the promise; servers with the same one
+/// together.
+fn answers<'a>(level: &str, subjects: &'a [Subject]) -> Vec<(Vec<&'a str>, String)> {
+    let mut answers: Vec<(Vec<&str>, String)> = Vec::new();
+    for (subject, row) in subjects.iter().filter_map(|subject| Some((subject, row_of(subject, level)?))) {
+        let answer = match (&row.promised, row.cells.is_empty()) {
+            // "… requested: the server refuses it: …"
+            (_, true) => row.sentence.split_once(": ").map_or("", |(_, why)| why).to_owned(),
+            (Some(promised), _) => {
+                format!("the server says {}; {} promises {promised}", row.effective, subject.matrix.promiser())
+            }
+            (None, _) => format!("the server says {}, so nothing is held against it", row.effective),
+        };
+        match answers.iter_mut().find(|(_, known)| *known == answer) {
+            Some((servers, _)) => servers.push(&subject.name),
+            None => answers.push((vec![&subject.name], answer)),
+        }
+    }
+    answers
 }
 
 /// The user's specifications: how they compare with what is expected, and the output of those that don't.
@@ -377,6 +403,51 @@ mod tests {
             at(&[("a", levels.clone()), ("b", vec!["serializable"])], 3),
             "a at read committed; b at serializable"
         );
+    }
+
+    fn subject(name: &str, product: &str, row: LevelRow) -> Subject {
+        let matrix = Matrix {
+            probe_version: crate::judge::VERSION,
+            product: product.to_owned(),
+            version: "1".to_owned(),
+            tests: crate::anomalies::Tests::Anomalies,
+            tables: crate::Tables::Ordinary,
+            levels: vec![row],
+            complete: true,
+            incomplete_reason: None,
+        };
+        Subject { name: name.to_owned(), matrix, transcript: Transcript::default(), specs: Vec::new() }
+    }
+
+    /// The reader sees by which promise each server is measured, and which levels a server refuses.
+    #[test]
+    fn each_server_has_its_promise_above_the_table() {
+        let level = isobench_isolation::Level::Serializable;
+        let row = |product, effective: &str| {
+            let effective = isobench_isolation::EffectiveLevel::from_setting(effective);
+            let probed = crate::judge::ProbedLevel { product, level, effective };
+            let probe = &crate::anomalies::PROBES[0];
+            let outcome = CellOutcome::Prevented("blocked at step w2".to_owned());
+            let cell = crate::judge::cell(probe, &probed, outcome, None);
+            crate::judge::row(&probed, 1, vec![(probe, cell)])
+        };
+        let (h2, unknown) = (&isobench_database::products::H2, &isobench_database::products::UNKNOWN);
+        let subjects = [
+            subject("H2 2.5", h2.name, row(h2, "serializable")),
+            subject("Duck", unknown.name, row(unknown, "")),
+            subject("Other", unknown.name, row(unknown, "serializable")),
+            subject("Small", unknown.name, crate::judge::refused(level, "no such level")),
+        ];
+        let page = certificate(&subjects, "isobench");
+        for part in [
+            "<p>H2 2.5: the server says serializable; its manual promises snapshot isolation.</p>",
+            "<p>Duck: the server says unknown, so nothing is held against it.</p>",
+            "<p>Other: the server says serializable; the level's name promises serializable.</p>",
+            "<p>Small: the server refuses it: no such level.</p>",
+            "<td>refused</td>",
+        ] {
+            assert!(page.contains(part), "no {part} in {page}");
+        }
     }
 
     #[test]

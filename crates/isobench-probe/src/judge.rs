@@ -4,12 +4,14 @@
 use std::fmt::Write as _;
 
 use isobench_database::Product;
+use isobench_database::products::UNKNOWN;
 use isobench_isolation::{EffectiveLevel, Guarantee, Level, Model};
 use isobench_pgwire::{ServerError, SqlState};
 use serde::Serialize;
 
 use crate::anomalies::{Evidence, Probe, Takes, Tests};
 use crate::limitations::{self, KnownLimitation};
+use crate::probe::MANY;
 use crate::record::{Record, StepRecord};
 use crate::tables::Tables;
 
@@ -155,17 +157,13 @@ pub fn outcome(product: &Product, probe: &Probe, record: &Record) -> CellOutcome
         failed.filter(|(_, error)| error.code != SqlState::IN_FAILED_SQL_TRANSACTION)
     };
     if let Some((step, error)) = errors().find(|(_, error)| is_missing(error.code)) {
-        return CellOutcome::NotApplicable(format!(
-            "{} at step {}: {}",
-            error.code,
-            step.name,
-            first_line(&error.message)
-        ));
+        return CellOutcome::NotApplicable(format!("{}: {}", at(step, error), first_line(&error.message)));
     }
     if let Some((step, error)) = errors().next() {
         return failed(product, step, error);
     }
-    if let Some(step) = record.steps.iter().find(|step| step.waited) {
+    // Many transactions take long without waiting for anyone.
+    if let Some(step) = record.steps.iter().find(|step| step.waited && step.name != MANY) {
         return CellOutcome::Prevented(format!("blocked at step {}", step.name));
     }
     if let Some(step) = record.steps.iter().find(|step| named(probe, &step.name) && rolled_back(step)) {
@@ -180,13 +178,21 @@ pub fn outcome(product: &Product, probe: &Probe, record: &Record) -> CellOutcome
 /// The outcome of a failed step. Only a conflict prevents an anomaly; a time limit, whether
 /// isobench's or the server's, isn't related to the level.
 fn failed(product: &Product, step: &StepRecord, error: &ServerError) -> CellOutcome {
-    let at = format!("{} at step {}", error.code, step.name);
+    let at = at(step, error);
     if product.conflict(error).is_some() {
         let waited = if step.waited { ", after it had waited" } else { "" };
         return CellOutcome::Prevented(format!("{at}{waited}"));
     }
     let why = if step.cancelled { "cancelled because it took too long" } else { first_line(&error.message) };
     CellOutcome::Undecided(format!("{at}: {why}"))
+}
+
+/// The code of a step's error, and the step.
+fn at(step: &StepRecord, error: &ServerError) -> String {
+    match error.code {
+        SqlState::MISSING => format!("an error without SQLSTATE at step {}", step.name),
+        code => format!("{code} at step {}", step.name),
+    }
 }
 
 fn shows(evidence: &Evidence, record: &Record) -> bool {
@@ -213,7 +219,9 @@ fn differs(evidence: &Evidence, record: &Record) -> Option<String> {
     let tag = || {
         evidence.tags.iter().find_map(|(name, tag)| {
             let found = record.step(name)?.tags.first()?;
-            (found != tag).then(|| format!("step {name} answered {found}"))
+            // Some products have other tags, without a number, or none.
+            let command = |tag: &str| tag.rsplit_once(' ').map(|(command, _)| command.to_owned());
+            (command(found) == command(tag) && found != tag).then(|| format!("step {name} answered {found}"))
         })
     };
     read.or_else(tag)
@@ -356,6 +364,11 @@ impl Matrix {
         text
     }
 
+    /// The source of the promises: isobench has read no manual of a product that it doesn't know.
+    pub fn promiser(&self) -> &'static str {
+        if self.product == UNKNOWN.name { "the level's name" } else { "its manual" }
+    }
+
     /// The cells in which the server is weaker than its manual promises, except for known
     /// limitations.
     pub fn broken(&self) -> impl Iterator<Item = (&LevelRow, &Cell)> {
@@ -442,6 +455,24 @@ mod tests {
         assert_eq!(judged("G1a", &[("r2", "wait 10"), ("c2", "COMMIT")]), "prevented: blocked at step r2");
     }
 
+    /// A server without command tags doesn't say how many rows a DELETE found, and many transactions take
+    /// long.
+    #[test]
+    fn a_lacking_tag_and_a_long_step_prevent_nothing() {
+        let deleted = |tag: &str| {
+            let mut record = record(&[("r1", "10"), ("w2", "COMMIT")]);
+            record.take(&Event::Completed { name: "d1".to_owned() });
+            record.take(&Event::Command(tag.to_owned()));
+            outcome(&POSTGRESQL, probe("G-single by a write"), &record)
+        };
+        assert_eq!(deleted("DELETE 1"), CellOutcome::Prevented("step d1 answered DELETE 1".to_owned()));
+        for other in ["", "DELETE", "Success"] {
+            assert!(matches!(deleted(other), CellOutcome::Undecided(_)), "{other}");
+        }
+        let long = [("r2", "10"), ("many", "wait COMMIT"), ("w1", "20")];
+        assert!(judged("G2-item, summarised", &long).starts_with("undecided"));
+    }
+
     /// An aborted step proves nothing about the level, whoever aborted it.
     #[test]
     fn only_conflicts_prevent() {
@@ -449,6 +480,7 @@ mod tests {
         assert_eq!(judged("wait !57014"), "undecided: 57014 at step w2: wrong");
         assert_eq!(judged("wait !55P03"), "undecided: 55P03 at step w2: wrong");
         assert_eq!(judged("!53200"), "undecided: 53200 at step w2: wrong");
+        assert_eq!(judged("!"), "undecided: an error without SQLSTATE at step w2: wrong");
         assert_eq!(judged("!40P01"), "prevented: 40P01 at step w2");
         let mut cancelled = record(&[("r1", "10"), ("w2", "wait")]);
         cancelled.take(&Event::Cancelling { name: "w2".to_owned(), limit: std::time::Duration::ZERO });

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use isobench_database::{Database, OwnNames};
 use isobench_isolation::{EffectiveLevel, Level};
+use isobench_script::lexer::statements;
 
 use crate::anomalies::{Probe, Takes};
 use crate::event::Event;
@@ -115,10 +116,8 @@ fn probe_level(
     emit: &mut dyn FnMut(Progress<'_>),
 ) -> (Option<LevelRow>, Result<(), ProbeError>) {
     let (effective, transactions) = match ask(tester, level) {
-        Ok(answers) => answers,
-        Err(RunError::Connection { source, .. }) if !source.is_connection_lost() => {
-            return (Some(judge::refused(level, &source.to_string())), Ok(()));
-        }
+        Ok(Answers::Runs(effective, transactions)) => (effective, transactions),
+        Ok(Answers::Refuses(why)) => return (Some(judge::refused(level, &why)), Ok(())),
         Err(source) => return (None, Err(ProbeError::Level { level, source })),
     };
     let probed = ProbedLevel { product: tester.product, level, effective };
@@ -152,13 +151,27 @@ fn probe_level(
     (Some(judge::row(&probed, planned().count(), cells)), outcome)
 }
 
-/// The effective level, and the number of transactions for summarisation.
-fn ask(tester: &Tester<'_>, level: Level) -> Result<(EffectiveLevel, u64), RunError> {
+/// What the server answers to a session that wants a level.
+enum Answers {
+    /// The effective level, and the number of transactions for summarisation.
+    Runs(EffectiveLevel, u64),
+    /// It has no such level; its reason.
+    Refuses(String),
+}
+
+/// Asks for a level in a session of its own.
+///
+/// # Errors
+/// The session can't be opened or is lost. The server refused no level then.
+fn ask(tester: &Tester<'_>, level: Level) -> Result<Answers, RunError> {
     let product = tester.product;
     let (answers, connection) = tester.with_session("questions", move |connection| {
-        product.apply_level(connection, level)?;
-        let effective = product.read_effective(connection)?;
-        Ok((effective, summarisation::required(connection)))
+        let applied = product.apply_level(connection, level).map_err(isobench_database::Error::from);
+        match applied.and_then(|()| product.read_effective(connection)) {
+            Ok(effective) => Ok(Answers::Runs(effective, summarisation::required(connection))),
+            Err(error) if error.is_connection_lost() => Err(error),
+            Err(error) => Ok(Answers::Refuses(error.to_string())),
+        }
     })?;
     connection.close();
     Ok(answers)
@@ -240,7 +253,10 @@ fn run_once(
             let why = "the server closed a session".to_owned();
             Err(RunError::Send { step: probe.name.to_owned(), why })
         }
-        Ok(()) => Ok(judge::outcome(tester.product, probe, &record)),
+        Ok(()) => Ok(match unanswered(&spec, &record) {
+            Some(why) => CellOutcome::Undecided(why),
+            None => judge::outcome(tester.product, probe, &record),
+        }),
         Err(error @ (RunError::Setup(_) | RunError::SessionSetup { .. })) => {
             // The following lines are details.
             Ok(CellOutcome::NotApplicable(error.to_string().lines().next().unwrap_or_default().to_owned()))
@@ -268,8 +284,19 @@ fn repeated(spec: &Spec, times: u64) -> Cow<'_, Spec> {
     Cow::Owned(spec)
 }
 
+/// A step of which the server has answered fewer statements than it was sent. It may have left out the
+/// COMMIT, so the run decides nothing.
+fn unanswered(spec: &Spec, record: &Record) -> Option<String> {
+    record.steps.iter().filter(|step| step.succeeded()).find_map(|step| {
+        let sent = statements(&spec.step(spec.find(&step.name)?).sql).len();
+        let answered = step.tables.len() + step.tags.len();
+        (answered < sent)
+            .then(|| format!("the server answered {answered} of {sent} statements at step {}", step.name))
+    })
+}
+
 /// The name of the step that is repeated.
-const MANY: &str = "many";
+pub(crate) const MANY: &str = "many";
 
 fn with_written_sql(event: Event, written: &Spec) -> Event {
     match event {
@@ -278,5 +305,27 @@ fn with_written_sql(event: Event, written: &Spec) -> Event {
             Event::Step { name, sql: format!("{sql} -- repeated") }
         }
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_statement_without_an_answer_is_noticed() {
+        let spec = Spec::parse("x.spec", "session a step w { UPDATE t SET v = ';'; COMMIT; }").unwrap();
+        let answered = |tags: &[&str]| {
+            let mut record = Record::default();
+            let (name, sql) = ("w".to_owned(), String::new());
+            record.take(&Event::Step { name, sql });
+            for tag in tags {
+                record.take(&Event::Command((*tag).to_owned()));
+            }
+            unanswered(&spec, &record)
+        };
+        assert_eq!(answered(&["UPDATE 1", "COMMIT"]), None);
+        let why = "the server answered 1 of 2 statements at step w";
+        assert_eq!(answered(&["COMMIT"]).as_deref(), Some(why));
     }
 }

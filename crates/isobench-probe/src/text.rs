@@ -13,7 +13,7 @@ pub fn render(matrix: &Matrix) -> String {
     let mut out = format!("{} {}{kind}: {title}\n\n", matrix.product, matrix.version);
     overview(&mut out, matrix);
     for row in matrix.levels.iter().filter(|row| !row.cells.is_empty()) {
-        details(&mut out, row);
+        details(&mut out, row, matrix.promiser());
     }
     out.push('\n');
     for row in &matrix.levels {
@@ -84,9 +84,9 @@ pub(crate) fn mark(cell: &Cell) -> &'static str {
 }
 
 /// The outcomes at one level, one line for each anomaly.
-fn details(out: &mut String, row: &LevelRow) {
+fn details(out: &mut String, row: &LevelRow, promiser: &str) {
     let promised = match &row.promised {
-        Some(promised) => format!("its manual promises {promised}"),
+        Some(promised) => format!("{promiser} promises {promised}"),
         None => "so its promise is unknown, and nothing is compared".to_owned(),
     };
     let _ = write!(out, "\n{}: the server says {}, {promised}\n", row.requested, row.effective);

@@ -9,9 +9,8 @@ pub struct NamespaceFacts {
     /// The first version in which a schema can be created and marked; older ones get a database.
     /// (0, 0): any version, even an unknown one.
     pub schema_since: (u32, u32),
-    /// The query for the comment on schema `isobench`: no row if there is no such schema, an empty
-    /// text if there is no comment.
-    pub marked: &'static str,
+    /// The sign that a schema is isobench's.
+    pub mark: Mark,
     /// The statement that makes a session work in the schema. A start-up parameter won't do:
     /// poolers and proxies refuse or ignore those.
     pub enter: &'static str,
@@ -23,12 +22,27 @@ pub struct NamespaceFacts {
     pub advisory_lock: bool,
 }
 
+/// The sign by which isobench recognises a schema as its own.
+#[derive(Debug, Clone, Copy)]
+pub enum Mark {
+    /// A comment on the schema.
+    Comment {
+        /// The query for the comment on schema `isobench`: no row if there is no such schema, an empty
+        /// text if there is no comment.
+        found: &'static str,
+    },
+    /// An empty table in it, for products that take no comment on a schema.
+    Table,
+}
+
 impl NamespaceFacts {
     /// PostgreSQL's facts.
     pub const SCHEMA: NamespaceFacts = NamespaceFacts {
         schema_since: (0, 0),
-        marked: "SELECT coalesce(pg_catalog.obj_description(oid, 'pg_namespace'), '') \
-                 FROM pg_catalog.pg_namespace WHERE nspname = 'isobench'",
+        mark: Mark::Comment {
+            found: "SELECT coalesce(pg_catalog.obj_description(oid, 'pg_namespace'), '') \
+                    FROM pg_catalog.pg_namespace WHERE nspname = 'isobench'",
+        },
         enter: "SET search_path = isobench",
         current: "SELECT current_schema()",
         reports_cascade: true,

@@ -6,9 +6,9 @@ use crate::facts::abilities::{Abilities, Ability, NO_WAITING, NO_WRITERS, OWN_DU
 use crate::facts::conflict::{ConflictRule, Reason, rule};
 use crate::facts::dialect::{CAUTIOUS, Dialect};
 use crate::facts::level::{EffectiveLevelQuery, SetLevel};
-use crate::facts::namespace::NamespaceFacts;
+use crate::facts::namespace::{Mark, NamespaceFacts};
 use crate::facts::object::{ObjectMark, Part};
-use crate::facts::promises::STANDARD;
+use crate::facts::promises::SNAPSHOT_AT_THE_TOP;
 use crate::facts::settings::SettingsSource;
 use crate::facts::waiting::WaitView;
 use crate::product::{Product, Recognition};
@@ -35,7 +35,7 @@ pub static H2: Product = Product {
         ],
         answer: 1,
     },
-    promises: STANDARD,
+    promises: SNAPSHOT_AT_THE_TOP,
     session_name: Some("SELECT session_id()"),
     waits: WaitView::Query {
         own_name: "SELECT session_id()",
@@ -60,9 +60,12 @@ pub static H2: Product = Product {
         waits_for_lsn: NO_WAITING,
     },
     namespace: NamespaceFacts {
-        marked: "SELECT coalesce(remarks, '') FROM information_schema.schemata WHERE schema_name = 'isobench'",
+        // 1.4 folds names to upper case.
+        mark: Mark::Comment {
+            found: "SELECT coalesce(remarks, '') FROM information_schema.schemata WHERE lower(schema_name) = 'isobench'",
+        },
         enter: "SET SCHEMA isobench",
-        current: "SELECT current_schema()",
+        current: "SELECT lower(current_schema())",
         reports_cascade: false,
         advisory_lock: false,
         ..NamespaceFacts::SCHEMA

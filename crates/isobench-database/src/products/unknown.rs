@@ -4,9 +4,9 @@ use crate::facts::abilities::NOTHING_KNOWN;
 use crate::facts::conflict::GENERIC;
 use crate::facts::dialect::CAUTIOUS;
 use crate::facts::level::{SHOW, SetLevel};
-use crate::facts::namespace::NamespaceFacts;
+use crate::facts::namespace::{Mark, NamespaceFacts};
 use crate::facts::object::PG_OBJECTS;
-use crate::facts::promises::STANDARD;
+use crate::facts::promises::NAMES_ALONE;
 use crate::facts::settings::SettingsSource;
 use crate::facts::waiting::WaitView;
 use crate::product::{Product, Recognition};
@@ -18,7 +18,7 @@ pub static UNKNOWN: Product = Product {
     recognition: Recognition { contains: "", lacks: &[], version_after: "PostgreSQL ", confirmed_by: None },
     set_level: SetLevel::SessionCharacteristics,
     effective_level: SHOW,
-    promises: STANDARD,
+    promises: NAMES_ALONE,
     // Most products related to PostgreSQL know it; others answer with an error, which is handled.
     session_name: Some("SELECT pg_backend_pid()"),
     waits: WaitView::Time,
@@ -28,6 +28,13 @@ pub static UNKNOWN: Product = Product {
     relations: None,
     dialect: CAUTIOUS,
     abilities: NOTHING_KNOWN,
-    namespace: NamespaceFacts { reports_cascade: false, advisory_lock: false, ..NamespaceFacts::SCHEMA },
+    // Few products take comments on schemas. The standard folds names to upper case, PostgreSQL to lower.
+    namespace: NamespaceFacts {
+        mark: Mark::Table,
+        current: "SELECT lower(current_schema())",
+        reports_cascade: false,
+        advisory_lock: false,
+        ..NamespaceFacts::SCHEMA
+    },
     settings: SettingsSource::None,
 };

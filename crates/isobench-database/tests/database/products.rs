@@ -1,7 +1,7 @@
 //! Products that aren't installed, as scripted servers that replay recordings of them
 //! (tests/scripts/).
 
-use isobench_database::products::POSTGRESQL;
+use isobench_database::products::{POSTGRESQL, UNKNOWN};
 use isobench_database::{
     Database, Error, InitOptions, InitProgress, Namespace, Pooling, detect, init, pooling, reset, settings,
 };
@@ -153,5 +153,49 @@ fn a_proxy_with_one_session_for_all_is_recognised() {
     let db = Database::from_version_text("PostgreSQL 18.6 (PGlite 0.5.14) on wasm32-unknown-emscripten");
     let error = Namespace::claim(&server.options(), &db).unwrap_err();
     assert!(matches!(error, Error::Pooled), "{error}");
+    server.finish();
+}
+
+/// The conversation with a product whose sessions have no names.
+const NAMELESS: &str = "== connect database=test\n> SELECT pg_backend_pid()\n< error 42883 \"no such function\"\n\
+    > BEGIN\n< tag BEGIN\n> ROLLBACK\n< tag ROLLBACK\n";
+/// Its other session isn't in that transaction.
+const ALONE: &str = "== connect database=test\n> SELECT 1\n< row 1\n";
+/// The query for the mark.
+const MARKED: &str = "> SELECT CASE WHEN EXISTS (SELECT 1 FROM information_schema.tables WHERE lower(table_schema) = \
+    'isobench' AND lower(table_name) = 'safe_to_drop') THEN 'made by isobench; safe to drop' ELSE '' END FROM \
+    information_schema.schemata WHERE lower(schema_name) = 'isobench'\n< columns mark\n";
+const MADE: &str = "> CREATE schema isobench\n< tag CREATE SCHEMA\n> CREATE TABLE isobench.safe_to_drop (made int)\n\
+    < tag CREATE TABLE\n";
+const OURS: &str = "< row made by isobench; safe to drop\n";
+
+/// What becomes of a schema on an unknown product after this conversation of the administrative session.
+fn claimed(administration: &str) -> Result<(), Error> {
+    let server = ScriptedServer::start(&format!("{NAMELESS}{ALONE}== connect database=test\n{administration}"));
+    let db = Database::from_version_text("Sample 1.0");
+    let claimed = Namespace::claim(&server.options(), &db).and_then(Namespace::release);
+    server.finish();
+    claimed
+}
+
+#[test]
+fn the_schema_of_an_unknown_product_is_marked_by_a_table() {
+    let removed = "> DROP schema IF EXISTS isobench CASCADE\n< tag DROP SCHEMA\n";
+    claimed(&format!("{MARKED}{MADE}{MARKED}{OURS}{MARKED}{OURS}{removed}")).unwrap();
+    // A user's own schema is left alone.
+    let error = claimed(&format!("{MARKED}< row \n")).unwrap_err();
+    assert!(matches!(error, Error::NotOurs { .. }), "{error}");
+    // Nobody would remove a schema later whose mark the server doesn't show.
+    let dropped = "> DROP TABLE isobench.safe_to_drop\n< tag DROP TABLE\n> DROP schema isobench\n< tag DROP SCHEMA\n";
+    let error = claimed(&format!("{MARKED}{MADE}{MARKED}{dropped}")).unwrap_err();
+    assert!(error.to_string().contains("doesn't show schema \"isobench\""), "{error}");
+}
+
+/// The second session is in the first one's transaction, though neither has a name.
+#[test]
+fn a_proxy_with_one_transaction_for_all_is_recognised() {
+    let shared = "== connect database=test\n> SELECT 1\n< tag BEGIN\n";
+    let server = ScriptedServer::start(&format!("{NAMELESS}{shared}"));
+    assert_eq!(pooling(&server.options(), &UNKNOWN).unwrap(), Pooling::Transactions);
     server.finish();
 }

@@ -373,16 +373,17 @@ fn why(error: &ProbeError, target: &Target) -> Failure {
 
 fn verdict(matrix: &Matrix, strict: bool) -> Outcome {
     let anomalies = |count| if count == 1 { "anomaly" } else { "anomalies" };
-    let (product, broken, limited) = (&matrix.product, matrix.broken().count(), matrix.limited().count());
+    let (broken, limited) = (matrix.broken().count(), matrix.limited().count());
+    let (product, promiser) = (&matrix.product, matrix.promiser());
     if broken > 0 {
         let what = anomalies(broken);
         return Err(Failure::Broken(format!(
-            "{product} permits {broken} {what} that its manual excludes; see above"
+            "{product} permits {broken} {what} that {promiser} excludes; see above"
         )));
     }
     let what = anomalies(limited);
     let known =
-        format!("{product} permits {limited} {what} that its manual excludes, as is known of it; see above");
+        format!("{product} permits {limited} {what} that {promiser} excludes, as is known of it; see above");
     match (limited, strict) {
         (0, _) => Ok(()),
         (_, true) => Err(Failure::Broken(known)),

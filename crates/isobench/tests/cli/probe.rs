@@ -138,6 +138,29 @@ fn a_specification_runs_on_another_product() {
     assert_eq!(finished.stdout, PRINTED);
 }
 
+/// H2 says repeatable read, and its manual doesn't exclude write skew there: nothing is broken.
+#[test]
+fn a_certificate_measures_another_product_by_its_own_manual() {
+    let scene = Scene::new();
+    let h2 = match H2::start(&scene.folder().join("files")) {
+        Ok(h2) => h2,
+        Err(why) => return skip("a_certificate_measures_another_product_by_its_own_manual", &why),
+    };
+    let port = h2.port.to_string();
+    let line = "probe --certificate page.html --levels rr -h 127.0.0.1 -U sa -d test -p";
+    let mut command = scene.isobench(&[&line.split(' ').collect::<Vec<_>>()[..], &[&port]].concat());
+    command.env("PGPASSWORD", "sa");
+    Running::start(&mut command).finish().expect(0);
+    let page = scene.read("page.html");
+    for part in [
+        ": the server says repeatable read; its manual promises read committed.</p>",
+        "<b>permitted</b>: T1 and T2 both read 10 and 20, and each wrote one of them.",
+    ] {
+        assert!(page.contains(part), "no {part} in {page}");
+    }
+    assert!(!page.contains(">BROKEN</td>"), "{page}");
+}
+
 #[test]
 fn wrong_specifications_are_refused_before_anything_is_started() {
     let scene = Scene::new();

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use isobench_comparison::{Failure, Outcome, Target, refusal};
+use isobench_database::Database;
+use isobench_database::products::UNKNOWN;
 use isobench_isolation::Level;
 use isobench_probe::output::text;
 use isobench_probe::{
@@ -75,6 +77,9 @@ pub fn certificate(options: &ProbeOptions, path: &Path) -> Outcome {
         let number = subjects.len();
         let what = if number == 1 { "server with its tables" } else { "servers with their tables" };
         say(&format!("{number} {what} probed; the page is in {}", shown(path)));
+    }
+    if subjects.iter().all(|subject| subject.matrix.levels.iter().all(|row| row.cells.is_empty())) {
+        return Err(Failure::Incomplete("the server refuses each of these levels; see above".to_owned()));
     }
     let broken = subjects.iter().find(|subject| subject.matrix.broken().count() > 0);
     let limited = || subjects.iter().find(|subject| subject.matrix.limited().count() > 0);
@@ -159,7 +164,7 @@ fn subject(options: &ProbeOptions, target: &Target, tables: Tables, control: &Co
             Failure::Incomplete(format!("the probe is incomplete, so no certificate is written: {error}"))
         }
     })?;
-    let name = name(&matrix, tables, options.table_access_method.as_deref());
+    let name = name(&matrix, &target.database, tables, options.table_access_method.as_deref());
     let shown = render(&matrix);
     // The first line, and the summary of each level.
     let levels = matrix.levels.iter().map(|row| format!("  {}", row.sentence));
@@ -168,10 +173,15 @@ fn subject(options: &ProbeOptions, target: &Target, tables: Tables, control: &Co
     Ok(Subject { name, matrix, transcript, specs: Vec::new() })
 }
 
-/// "PostgreSQL 15.18, partitioned tables, access method heap2".
-fn name(matrix: &Matrix, tables: Tables, method: Option<&str>) -> String {
+/// "PostgreSQL 15.18, partitioned tables, access method heap2". A product that isobench doesn't know has the
+/// name that it gives itself.
+fn name(matrix: &Matrix, database: &Database, tables: Tables, method: Option<&str>) -> String {
     let kind = (tables != Tables::Ordinary).then(|| format!("{tables} tables"));
     let method = method.map(|method| format!("access method {method}"));
-    let server = format!("{} {}", matrix.product, matrix.version);
+    let server = if database.product.name == UNKNOWN.name && !database.version_text.is_empty() {
+        format!("unknown product \"{}\"", database.version_text)
+    } else {
+        format!("{} {}", matrix.product, matrix.version)
+    };
     [Some(server), kind, method].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
