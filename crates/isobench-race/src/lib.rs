@@ -71,6 +71,7 @@ use isobench_pgwire::{ConnectOptions, TlsAcceptor};
 
 pub use error::RaceError;
 pub use process::Environment;
+pub use relay::encrypts;
 pub use report::{
     AnswerReport, CommandReport, Count, Difference, Event, Finding, LevelReport, Report, StepReport, Switches,
 };
