@@ -374,10 +374,9 @@ impl Theatre<'_> {
             statements: *statements,
         };
         for (command, _) in statements.iter().enumerate().filter(|(_, statements)| **statements == 0) {
-            self.gate.note(format!(
-                "command {} sends no statement: look whether it reaches the application, and works through isobench",
-                schedule::name(command)
-            ));
+            let same = (0..commands).filter(|other| judge.alias(*other) == judge.alias(command));
+            let first = same.filter_map(|other| self.statements.get(&other).copied()).max();
+            self.gate.note(sends_nothing(command, first.is_some_and(|most| most > 0)));
         }
         if report.commands.is_empty() {
             let all = statements.iter().zip(&self.settings.commands).enumerate();
@@ -432,6 +431,20 @@ impl Theatre<'_> {
         };
         errors.into_iter().map(one).collect()
     }
+}
+
+/// A note on a command that sends no statement, or none after its first run.
+fn sends_nothing(command: usize, did_first: bool) -> String {
+    let name = schedule::name(command);
+    if did_first {
+        return format!(
+            "command {name} sent statements when it first ran, and none later: if something keeps its result, let \
+             it run each time, such as by go test -count=1"
+        );
+    }
+    format!(
+        "command {name} sends no statement: look whether it reaches the application, and works through isobench"
+    )
 }
 
 /// The commands on their stage, with the tables.

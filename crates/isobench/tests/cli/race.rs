@@ -380,6 +380,10 @@ fn commands_that_cannot_be_tried_have_status_2() {
             "no schedule at read committed says whether the commands race",
         ])
         .prints(&["nothing is known: a command sends no statement"]);
+    let kept = "[ -e kept ] || sh atomic.sh; touch kept";
+    race(&scene, &database, &options, &[kept])
+        .expect(2)
+        .says(&["command A sent statements when it first ran, and none later", "command B sent"]);
     race(&scene, &database, &options, &["sh atomic.sh; echo no such route; exit 7"])
         .expect(2)
         .prints(&["nothing is known: when it runs alone, A gets exit 7: no such route; B gets exit 7"]);
