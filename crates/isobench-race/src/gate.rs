@@ -62,6 +62,8 @@ pub(crate) struct Seat {
     pub(crate) process: Option<usize>,
     /// The command that it works for.
     pub(crate) owner: Option<usize>,
+    /// The last command that it worked for: a lock of the session outlives the transaction.
+    pub(crate) last: Option<usize>,
     pub(crate) status: TransactionStatus,
     /// Requests whose ReadyForQuery hasn't come.
     pub(crate) pending: u32,
@@ -85,6 +87,7 @@ impl Seat {
             pid,
             process,
             owner: None,
+            last: None,
             status: TransactionStatus::Idle,
             pending: 0,
             step: None,
@@ -252,6 +255,7 @@ impl State {
         });
         self.change(session, |seat| {
             (seat.owner, seat.held, seat.step, seat.flying) = (Some(owner), None, Some(step), true);
+            seat.last = seat.owner;
             seat.sent = Instant::now();
         });
         true
@@ -271,6 +275,12 @@ impl State {
         if let Some(seat) = self.seats.get_mut(&session) {
             change(seat);
         }
+    }
+
+    /// The commands whose sessions these processes of the server serve, or served last.
+    pub(crate) fn owners(&self, pids: &BTreeSet<i32>) -> BTreeSet<usize> {
+        let own = self.seats.values().filter(|seat| pids.contains(&seat.pid));
+        own.filter_map(|seat| seat.owner.or(seat.last)).collect()
     }
 
     /// Sessions that work for a command.
@@ -482,6 +492,19 @@ mod tests {
         gate.lock().run(1, None);
         assert!(gate.admit(0, &batch(WORK)));
         assert_eq!(gate.lock().steps[1].command, 1);
+    }
+
+    #[test]
+    fn a_lock_of_a_session_that_went_back_to_its_pool_is_its_last_commands() {
+        let gate = gate(&[None, None]);
+        gate.lock().run(0, None);
+        assert!(gate.admit(0, &batch("SELECT pg_advisory_lock(7)")));
+        gate.ready(0, TransactionStatus::Idle, 0);
+        let owners = |pid: i32| gate.lock().owners(&BTreeSet::from([pid]));
+        assert_eq!((owners(0), owners(1)), (BTreeSet::from([0]), BTreeSet::new()));
+        gate.lock().run(1, None);
+        assert!(gate.admit(0, &batch(WORK)));
+        assert_eq!(owners(0), BTreeSet::from([1]));
     }
 
     #[test]

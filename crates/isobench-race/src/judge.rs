@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crate::RaceError;
 use crate::answer::{Answer, Answers};
+use crate::gate::Step;
 use crate::ground::AHEAD;
 use crate::masks::{Canonical, Contents, Masks, Odd};
 use crate::outcome::{Outcome, Trouble};
@@ -350,7 +351,9 @@ impl Judge {
         }
         let same = self.keys.iter().position(|other| other.tables == key.tables);
         if let Some((order, _)) = same.map(|at| &self.serial[at]) {
-            return Ok((Verdict::WrongAnswer, format!("the tables are as after {}", order_name(order))));
+            let late = read_late(outcome, performer.contents().functions()).map(late_words);
+            let why = format!("the tables are as after {}{}", order_name(order), late.unwrap_or_default());
+            return Ok((Verdict::WrongAnswer, why));
         }
         let failed = told(outcome, &losers);
         Ok((Verdict::WrongState, failed))
@@ -500,6 +503,29 @@ fn gave_up(outcome: &Outcome, command: usize) -> bool {
         };
     }
     false
+}
+
+/// The command that read, after its own changes were committed, what another one had changed meanwhile.
+fn read_late(outcome: &Outcome, functions: &BTreeSet<String>) -> Option<usize> {
+    let changes = |step: &Step| !asks_for_no_change(&step.sql, &step.tag, functions);
+    outcome.answers.keys().copied().find(|command| {
+        let own: Vec<usize> =
+            (0..outcome.steps.len()).filter(|at| outcome.steps[*at].command == *command).collect();
+        let Some(changed) = own.iter().rposition(|at| changes(&outcome.steps[*at])) else { return false };
+        let ended = own[changed..].iter().position(|at| outcome.steps[*at].ends);
+        let reads = &own[changed + ended.unwrap_or_default()..];
+        let [last, .., read] = reads else { return false };
+        outcome.steps[*last..*read].iter().any(|step| step.command != *command && changes(step))
+    })
+}
+
+/// What to do about an answer that was read late.
+fn late_words(command: usize) -> String {
+    format!(
+        "; {} read again after its COMMIT, so its answer shows the change of another command: no level ends that, but \
+         an answer from the transaction itself does; if the newer value is meant, leave it out (curl -o /dev/null)",
+        name(command)
+    )
 }
 
 /// What the users of commands that failed see, with the last error of the server.

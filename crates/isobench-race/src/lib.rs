@@ -71,6 +71,7 @@ use isobench_pgwire::{ConnectOptions, TlsAcceptor};
 
 pub use error::RaceError;
 pub use process::Environment;
+pub use relay::encrypts;
 pub use report::{
     AnswerReport, CommandReport, Count, Difference, Event, Finding, LevelReport, Report, StepReport, Switches,
 };
@@ -106,6 +107,9 @@ const LONG_REST: Duration = Duration::from_secs(3);
 
 /// The longest time of a schedule, unless the serial orders took longer than a fifth of it.
 const PATIENCE: Duration = Duration::from_secs(15);
+
+/// The longest time of a command that runs alone, where nothing can hold it: a test may be compiled first.
+const ALONE: Duration = Duration::from_secs(60);
 
 /// The most characters of a late statement that are shown.
 const LATE_TEXT: usize = 100;
@@ -349,7 +353,7 @@ impl Theatre<'_> {
             commands: &self.settings.commands,
             environment: self.settings.environment.clone(),
             stopped: self.stopped,
-            patience: PATIENCE,
+            patience: ALONE,
             settle: self.settle,
             pauses: BTreeMap::new(),
             statements: self.statements.clone(),
@@ -373,10 +377,9 @@ impl Theatre<'_> {
             statements: *statements,
         };
         for (command, _) in statements.iter().enumerate().filter(|(_, statements)| **statements == 0) {
-            self.gate.note(format!(
-                "command {} sends no statement: look whether it reaches the application, and works through isobench",
-                schedule::name(command)
-            ));
+            let same = (0..commands).filter(|other| judge.alias(*other) == judge.alias(command));
+            let first = same.filter_map(|other| self.statements.get(&other).copied()).max();
+            self.gate.note(sends_nothing(command, first.is_some_and(|most| most > 0)));
         }
         if report.commands.is_empty() {
             let all = statements.iter().zip(&self.settings.commands).enumerate();
@@ -431,6 +434,20 @@ impl Theatre<'_> {
         };
         errors.into_iter().map(one).collect()
     }
+}
+
+/// A note on a command that sends no statement, or none after its first run.
+fn sends_nothing(command: usize, did_first: bool) -> String {
+    let name = schedule::name(command);
+    if did_first {
+        return format!(
+            "command {name} sent statements when it first ran, and none later: if something keeps its result, let \
+             it run each time, such as by go test -count=1"
+        );
+    }
+    format!(
+        "command {name} sends no statement: look whether it reaches the application, and works through isobench"
+    )
 }
 
 /// The commands on their stage, with the tables.

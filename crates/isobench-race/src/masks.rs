@@ -3,12 +3,16 @@
 //! a race loses.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::ground::{AHEAD, Change, Column, Ground, Row, Table};
 
-/// A time of this many seconds from now is the time of a run.
-const NEAR: i64 = 600;
+/// A time that is no further from now is the time of a run.
+const NEAR: Duration = Duration::from_mins(10);
+
+/// Parts of a second since 1970 in which applications keep times as numbers: whole ones, and thousandths, millionths
+/// and billionths.
+const PARTS: [f64; 4] = [1.0, 1e3, 1e6, 1e9];
 
 /// What stands in place of a value that says nothing.
 const MASK: &str = "*";
@@ -162,13 +166,28 @@ fn values(change: &Change, at: usize) -> Vec<Option<String>> {
     values
 }
 
-/// True if a column may differ between two runs: ids, times, texts (which may hold either), UUIDs.
+/// True if a column may differ between two runs: ids, times (also as numbers), texts (which may hold either), UUIDs.
 fn may_differ(column: &Column, left: &[Option<String>], right: &[Option<String>]) -> bool {
     let kind = column.kind.as_str();
     let is_text = ["text", "character", "json", "bytea", "citext"].iter().any(|name| kind.starts_with(name));
     let is_time = ["timestamp", "date", "time", "interval"].iter().any(|name| kind.starts_with(name));
     let same_rows = left.len() == right.len();
-    same_rows && (column.is_id || is_text || is_time || kind == "uuid" || follows_ids(left, right))
+    let is_clock = || are_times(left, right) && are_times(right, left);
+    same_rows
+        && (column.is_id || is_text || is_time || kind == "uuid" || follows_ids(left, right) || is_clock())
+}
+
+/// True if all numbers that the other run hasn't are times near to now.
+fn are_times(values: &[Option<String>], others: &[Option<String>]) -> bool {
+    let now = now().as_secs_f64();
+    let is_near = |number: f64| PARTS.iter().any(|parts| (number / parts - now).abs() < NEAR.as_secs_f64());
+    let mut own = values.iter().filter(|value| !others.contains(value));
+    own.all(|value| value.as_ref().is_some_and(|value| value.parse().is_ok_and(is_near)))
+}
+
+/// The time since 1970.
+fn now() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
 /// True if numbers that differ do so by the distance between the ids of the runs.
@@ -191,10 +210,8 @@ fn is_of_run(kind: &str, value: &str) -> bool {
     if kind == "uuid" {
         return true;
     }
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
-    let now = i64::try_from(now).unwrap_or(i64::MAX);
-    kind.starts_with("timestamp")
-        && seconds(value).is_some_and(|time| time.abs_diff(now) < NEAR.unsigned_abs())
+    let now = i64::try_from(now().as_secs()).unwrap_or(i64::MAX);
+    kind.starts_with("timestamp") && seconds(value).is_some_and(|time| time.abs_diff(now) < NEAR.as_secs())
 }
 
 /// The seconds since 1970 of an instant in ISO format, in UTC.
@@ -288,6 +305,26 @@ pub(crate) mod tests {
         let (one, other) = ([orders(&["1 7 x NULL"])], [orders(&["1001 1007 x NULL"])]);
         assert_eq!(masks.learn(&shop, &one, &other), Ok(()));
         assert_eq!(masks.names(&shop), ["orders.id", "orders.item"]);
+    }
+
+    #[test]
+    fn times_as_numbers_are_left_out_and_other_numbers_are_not() {
+        let shop = shop();
+        let now = now().as_secs();
+        for (one, other) in [
+            (now.to_string(), (now + 1).to_string()),
+            (format!("{now}123"), format!("{}001", now + 1)),
+            (format!("{now}.25"), format!("{}.75", now + 1)),
+            (format!("{now}123456"), format!("{}000000", now + 1)),
+        ] {
+            let mut masks = Masks::default();
+            let learnt = masks.learn(&shop, &[stock(&one)], &[stock(&other)]);
+            assert_eq!((learnt, masks.names(&shop)), (Ok(()), vec!["item.stock".to_owned()]), "{one}");
+        }
+        for (one, other) in [(now.to_string(), "4".to_owned()), (format!("{now}9"), format!("{now}8"))] {
+            let learnt = Masks::default().learn(&shop, &[stock(&one)], &[stock(&other)]);
+            assert_eq!(learnt, Err(Odd { table: 0, column: Some(1) }), "{one}");
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 
-use isobench_pgwire::{Address, ConnectOptions, Host, Socket, SslMode, TlsAcceptor, server};
+use isobench_pgwire::{Address, ConnectOptions, Connection, Host, Socket, SslMode, TlsAcceptor, server};
 use isobench_record::Door;
 use rustix::event::{EventfdFlags, eventfd};
 
@@ -96,6 +96,13 @@ fn plain_nearby(server: ConnectOptions) -> ConnectOptions {
         }
         _ => server,
     }
+}
+
+/// True if the way to the server is encrypted. If there is none, the race says so later.
+pub fn encrypts(server: &ConnectOptions) -> bool {
+    let Ok(mut session) = Connection::open(&plain_nearby(server.clone())) else { return false };
+    let own = session.value("SELECT ssl FROM pg_catalog.pg_stat_ssl WHERE pid = pg_catalog.pg_backend_pid()");
+    own.ok().flatten().is_some_and(|ssl| ssl == "t")
 }
 
 /// What all sessions begin with.

@@ -47,6 +47,9 @@ const LEFT_OPEN: Duration = Duration::from_millis(500);
 /// The time that statements have to end after a schedule.
 const AFTERMATH: Duration = Duration::from_secs(1);
 
+/// The silence that is waited for after a schedule that took too long.
+const AFTER_TIMEOUT: Duration = Duration::from_secs(1);
+
 /// The time that a killed command has to end.
 const KILLED: Duration = Duration::from_secs(2);
 
@@ -115,12 +118,15 @@ impl Stage<'_> {
         let performed = run.turns();
         let (answers, troubles) = (Arc::clone(&run.answers), run.troubles.clone());
         let is_over = performed.is_ok() && !troubles.contains(&Trouble::TimedOut);
-        let late = if is_over { self.rest(rest)? } else { None };
+        let late = if is_over { self.rest(rest, None)? } else { None };
         // While what the commands left behind still runs.
         let relayed = self.require_relayed(ground);
         self.clear();
         if is_over {
             self.gate.lock().resting = Some(Instant::now());
+        } else if performed.is_ok() {
+            // The application goes on with what was held. The next schedule mustn't see any of it.
+            self.rest(AFTER_TIMEOUT, Some(Instant::now()))?;
         }
         performed?;
         relayed?;
@@ -143,16 +149,16 @@ impl Stage<'_> {
         })
     }
 
-    /// Waits until nothing has come for this time, after all commands have finished. Returns the longest
-    /// pause before what came.
-    fn rest(&self, quiet: Duration) -> Result<Option<Duration>, RaceError> {
+    /// Waits until nothing has come for this time since then, or since the last command did something. Returns the
+    /// longest pause before what came.
+    fn rest(&self, quiet: Duration, since: Option<Instant>) -> Result<Option<Duration>, RaceError> {
         let mut state = self.gate.lock();
         if quiet.is_zero() || (!state.steps.is_empty() && state.steps.iter().all(|step| step.by_process)) {
             return Ok(None);
         }
         let last = state.actors.iter().map(|actor| actor.last).max();
         state.runner = None;
-        state.resting = last;
+        state.resting = since.or(last);
         let began = Instant::now();
         while state.resting.is_some_and(|since| since.elapsed() < quiet) && began.elapsed() < quiet * 4 {
             if (self.stopped)() {
@@ -185,7 +191,7 @@ impl Stage<'_> {
         for seat in state.seats.values_mut() {
             // Its locks would be in the way of putting rows back.
             seat.doomed |= seat.owner.is_some() && seat.is_open();
-            (seat.owner, seat.held, seat.step) = (None, None, None);
+            (seat.owner, seat.last, seat.held, seat.step) = (None, None, None, None);
         }
         state.wake();
     }
@@ -328,10 +334,9 @@ impl Run<'_, '_> {
             return Ok(BTreeSet::new());
         }
         let pids = self.ground.blockers(&flying)?;
-        let state = self.stage.gate.lock();
-        let owners =
-            state.seats.values().filter(|seat| pids.contains(&seat.pid)).filter_map(|seat| seat.owner);
-        Ok(owners.filter(|owner| *owner != command).collect())
+        let mut owners = self.stage.gate.lock().owners(&pids.into_iter().collect());
+        owners.remove(&command);
+        Ok(owners)
     }
 
     /// Waits for what ends a command's turn. `favourite` waits for its lock.

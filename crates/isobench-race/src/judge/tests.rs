@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::*;
-use crate::gate::Step;
 use crate::ground::Change;
 use crate::masks::tests::{Shop, orders as new_orders, shop, stock};
 
@@ -119,6 +118,29 @@ fn verdict(answers: [(i32, &'static str); 2], changes: Vec<Change>) -> Verdict {
 }
 
 const BOTH: [&str; 2] = ["7 1 x NULL", "9 1 x NULL"];
+
+/// An update in a transaction, or outside of one, and a statement after it that only reads.
+#[test]
+fn an_answer_that_was_read_after_the_commit_is_explained() {
+    let at = |command: usize, sql: &str| Step {
+        sql: sql.to_owned(),
+        ends: sql == "COMMIT",
+        ..step(command, None)
+    };
+    let (change, read) = ("UPDATE item SET stock = 4", "SELECT stock FROM item");
+    let made = || (vec![(0, "left 3"), (0, "left 3")], two_orders("A,B", 0).1);
+    for (steps, is_late) in [
+        (vec![at(0, change), at(0, "COMMIT"), at(1, change), at(1, "COMMIT"), at(0, read)], true),
+        (vec![at(0, change), at(1, change), at(0, read)], true),
+        (vec![at(0, change), at(0, "COMMIT"), at(1, read), at(0, read), at(1, change)], false),
+        (vec![at(0, read), at(1, change), at(0, change)], false),
+        (vec![at(0, change), at(1, change), at(0, read), at(0, "COMMIT")], false),
+    ] {
+        let (verdict, why) = judged(made(), |outcome| outcome.steps.clone_from(&steps));
+        assert_eq!(verdict, Verdict::WrongAnswer);
+        assert_eq!(why.contains("A read again after its COMMIT"), is_late, "{why}, {steps:?}");
+    }
+}
 
 #[test]
 fn as_after_an_order_is_serial_whatever_the_ids_are() {

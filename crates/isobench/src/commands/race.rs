@@ -51,6 +51,7 @@ pub fn race(options: &RaceOptions) -> Outcome {
     let conditions = Condition::list(&options.invariant)?;
     let control = Arc::new(Control::new());
     let place = Place::find(options, &control)?;
+    let encrypted = isobench_race::encrypts(&place.server);
     let stopped = || control.urgency() > Urgency::None;
     let mut tried: Vec<Tried> = Vec::new();
     for commands in pairs {
@@ -58,7 +59,7 @@ pub fn race(options: &RaceOptions) -> Outcome {
             break;
         }
         let Way { listener, acceptor, environment, certificate: _certificate } =
-            Way::open(options.listen.as_deref(), &place.server)?;
+            Way::open(options.listen.as_deref(), &place.server, encrypted)?;
         let application = options.serve.clone().zip(options.ready.clone());
         let settings = Settings {
             admin: place.admin.clone(),

@@ -1,5 +1,5 @@
 //! A benchmark over TLS: many clients, every protocol, results larger than any buffer, and a server
-//! that must be trusted.
+//! that must be trusted. A race over TLS.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
@@ -9,7 +9,7 @@ use isobench_pgwire::{ConnectOptions, Connection, Host};
 
 use crate::support::program::{Finished, Running};
 use crate::support::scene::Scene;
-use crate::support::{has_postgresql, wait_for};
+use crate::support::{has_postgresql, skip, wait_for};
 
 /// Fails, and with it the client, unless the session is encrypted.
 const IS_ENCRYPTED: &str = "SELECT ssl::int AS yes FROM pg_stat_ssl WHERE pid = pg_backend_pid() \\gset
@@ -19,6 +19,15 @@ SELECT 1 / :yes;
 /// Answers and requests larger than any buffer on the way.
 const LARGE: &str = "SELECT repeat('x', 500000), i FROM generate_series(1, 3) i;
 SELECT length(:long);
+";
+
+/// Loses an update, and prints whether the way to the server is encrypted, which is the first statement.
+const ORDER: &str = "psql -qAt -v ON_ERROR_STOP=1 <<'END'
+SELECT ssl AS encrypted FROM pg_stat_ssl WHERE pid = pg_backend_pid() \\gset
+SELECT stock FROM item WHERE id = 1 \\gset
+UPDATE item SET stock = :stock - 1 WHERE id = 1;
+\\echo encrypted :encrypted
+END
 ";
 
 /// The certificates that are made once for the tests of connections.
@@ -90,4 +99,46 @@ fn a_benchmark_over_tls() {
     }
     let stranger = format!("sslmode=verify-full sslrootcert={}", scene.file("stranger.crt").display());
     run("run -n -t 1 -S", &stranger).expect(1).says(&["SSL error: certificate verify failed"]);
+}
+
+/// A client of SCRAM binds it to the encryption that it sees, which ends at isobench: the server would refuse that.
+#[test]
+fn a_race_over_tls_by_scram() {
+    let test = "a_race_over_tls_by_scram";
+    if !has_postgresql(test) {
+        return;
+    }
+    if std::process::Command::new("psql").arg("--version").output().is_err() {
+        return skip(test, "psql isn't installed");
+    }
+    let scene = Scene::new();
+    let server = start();
+    let host = Host::unix(server.socket_dir(), server.port());
+    let mut admin =
+        Connection::open(&ConnectOptions::new(host, server.user(), server.database())).expect("a connection");
+    admin
+        .execute("CREATE TABLE item (id int PRIMARY KEY, stock int NOT NULL); INSERT INTO item VALUES (1, 5)")
+        .expect("a table");
+    scene.write("order.sh", ORDER);
+    let (name, password) = (server.database(), server.password().expect("a password"));
+    // Nobody else may be connected.
+    drop(admin);
+    for (way, client, encrypted) in [
+        ("prefer", "require", "f"),
+        ("require", "disable", "t"),
+        ("require", "prefer", "t"),
+        ("require", "verify-full", "t"),
+    ] {
+        let (port, user) = (server.port(), server.user());
+        let address = format!(
+            "host=localhost hostaddr=127.0.0.1 port={port} user={user} password={password} dbname={name} sslmode={way}"
+        );
+        let order = format!("PGSSLMODE={client} PGPASSWORD={password} sh order.sh");
+        let options =
+            ["race", "-d", &address, "--on-this-database", name, "--levels", "rc", "--schedule", "A2,B"];
+        let mut race = scene.isobench(&options);
+        race.args(["--", &order]);
+        let raced = Running::start(&mut race).finish().expect(3);
+        raced.prints(&["RACES at read committed", &format!("A answers exit 0 encrypted {encrypted}")]);
+    }
 }

@@ -5,6 +5,7 @@ use crate::compare::words;
 use crate::support::document::{self, cells, rounds};
 use crate::support::named::Database;
 use crate::support::pgbouncer::PgBouncer;
+use crate::support::program::Running;
 use crate::support::scene::Scene;
 
 /// The user's tables, with the same names as isobench's.
@@ -125,4 +126,21 @@ fn a_run_without_a_level_works_in_every_mode() {
     stand.scene.write("own.sql", "begin;\nselect 1 from registers;\ncommit;\n");
     stand.bouncer.run(&stand.scene, &words("run -n -c 4 -t 20 -f own.sql")).expect(0).prints(&["80/80"]);
     stand.assert_untouched(2);
+}
+
+#[test]
+fn a_pooler_that_is_named_as_the_server_of_a_race_is_refused() {
+    let test = "a_pooler_that_is_named_as_the_server_of_a_race_is_refused";
+    for mode in ["session", "transaction"] {
+        let Some(stand) = stand(test, &format!("pool_mode = {mode}")) else { return };
+        let name = &stand.database.name;
+        let ways =
+            ["-p", "6432", "-U", "postgres", "-d", name, "--on-this-database", name, "--", "touch ran"];
+        let mut race = stand.scene.isobench(&["race", "-h"]);
+        race.arg(stand.scene.file("")).args(ways);
+        let refused = Running::start(&mut race).finish().expect(1);
+        refused.says(&["a pooler, such as PgBouncer", "name the server itself"]);
+        assert!(!stand.scene.file("ran").exists(), "a command ran");
+        stand.assert_untouched(20);
+    }
 }

@@ -380,6 +380,10 @@ fn commands_that_cannot_be_tried_have_status_2() {
             "no schedule at read committed says whether the commands race",
         ])
         .prints(&["nothing is known: a command sends no statement"]);
+    let kept = "[ -e kept ] || sh atomic.sh; touch kept";
+    race(&scene, &database, &options, &[kept])
+        .expect(2)
+        .says(&["command A sent statements when it first ran, and none later", "command B sent"]);
     race(&scene, &database, &options, &["sh atomic.sh; echo no such route; exit 7"])
         .expect(2)
         .prints(&["nothing is known: when it runs alone, A gets exit 7: no such route; B gets exit 7"]);
@@ -569,6 +573,7 @@ fn requests_to_an_application_with_a_pool_race() {
     race(4, "rc", "/atomic").expect(0).prints(&["At read committed no race in "]);
     race(4, "rc", "/loose").expect(3).prints(&["after A;B it is 3"]);
     race(4, "rc", "/later").expect(3).prints(&["2 commands, 2 and 2 statements", "after A;B it is 3"]);
+    race(4, "rc", "/reserved").expect(0).prints(&["At read committed no race in 3 schedules.", "serial 3"]);
     race(1, "rc", "/order").expect(2).prints(&["their statements don't mix and nothing is known"]);
     assert_restored(&database);
     assert_eq!(scene.processes(), Vec::<String>::new());

@@ -18,6 +18,9 @@ const WIDTHS: (usize, usize) = (60, 120);
 /// The most lines of one statement.
 const STATEMENT: usize = 2;
 
+/// The most lines of what a user needs to know besides a verdict.
+const WHY: usize = 4;
+
 /// The most differences that are shown.
 const DIFFERENCES: usize = 4;
 
@@ -254,12 +257,10 @@ fn schedule(
     let mut lines = vec![cut(&title, width), format!("     {}", heads.join("  "))];
     let mut tail = Vec::new();
     for answer in &finding.answers {
-        tail.extend(
-            fold(&answered(answer), width - 5, STATEMENT).into_iter().map(|line| format!("     {line}")),
-        );
+        tail.extend(indented(&answered(answer), width, STATEMENT));
     }
     if !finding.why.is_empty() && finding.verdict.is_race() {
-        tail.push(format!("     {}", capital(&finding.why)));
+        tail.extend(indented(&capital(&finding.why), width, WHY));
     }
     for one in finding.differences.iter().take(DIFFERENCES) {
         tail.push(format!("     {}", cut(&difference(one, &finding.nearest), width - 5)));
@@ -295,6 +296,11 @@ fn schedule(
     lines.extend(shown);
     lines.extend(tail);
     lines
+}
+
+/// A text in at most so many lines below a schedule's title.
+fn indented(text: &str, width: usize, most: usize) -> impl Iterator<Item = String> {
+    fold(text, width - 5, most).into_iter().map(|line| format!("     {line}"))
 }
 
 fn capital(text: &str) -> String {

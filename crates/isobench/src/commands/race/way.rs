@@ -26,11 +26,11 @@ pub(super) struct Way {
 
 impl Way {
     /// Listens, and makes a certificate. `place` is a port, or a loopback address and a port; a free port
-    /// by default.
+    /// by default. `encrypted` if the way from here to the server is.
     ///
     /// # Errors
     /// The place isn't one of this machine's own, or is taken; no file can be written.
-    pub(super) fn open(place: Option<&str>, server: &ConnectOptions) -> Outcome<Self> {
+    pub(super) fn open(place: Option<&str>, server: &ConnectOptions, encrypted: bool) -> Outcome<Self> {
         let address = place.map_or(Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))), address)?;
         let listener = TcpListener::bind(address).map_err(|error| {
             Failure::setup(format!("could not listen for connections at {address}: {error}"))
@@ -49,8 +49,11 @@ impl Way {
         let mut set: Vec<(String, String)> =
             own.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         set.extend(TRUSTED.map(|name| (name.to_owned(), file.clone())));
-        // The encryption that the application sees ends here, so the server can't confirm what is bound to it.
-        set.push(("PGCHANNELBINDING".to_owned(), "disable".to_owned()));
+        // The encryption that the application sees ends here, so an encrypted server can't confirm what is bound to
+        // it. Else the variable isn't needed, and there are drivers that refuse it.
+        if encrypted {
+            set.push(("PGCHANNELBINDING".to_owned(), "disable".to_owned()));
+        }
         let is_set = |name: &&str| set.iter().any(|(own, _)| own == name);
         let unset = FOREIGN.iter().filter(|name| !is_set(name)).map(|name| (*name).to_owned()).collect();
         Ok(Self { listener, acceptor, environment: Environment { set, unset }, certificate })
@@ -101,7 +104,8 @@ mod tests {
     #[test]
     fn applications_find_the_certificate_and_no_other_way() {
         let host = isobench_pgwire::Host::unix("/run/postgresql", 5432);
-        let way = Way::open(None, &ConnectOptions::new(host, "ada", "shop")).expect("a way");
+        let server = ConnectOptions::new(host, "ada", "shop");
+        let way = Way::open(None, &server, true).expect("a way");
         let value = |name: &str| {
             let set = way.environment.set.iter().find(|(own, _)| own == name);
             set.map(|(_, value)| value.clone()).expect(name)
@@ -112,5 +116,8 @@ mod tests {
         assert_eq!(value("PGCHANNELBINDING"), "disable");
         assert!(way.environment.unset.iter().all(|name| name != "PGCHANNELBINDING"));
         assert!(way.environment.unset.iter().any(|name| name == "PGSERVICE"));
+        let plain = Way::open(None, &server, false).expect("a way").environment;
+        assert!(plain.set.iter().all(|(name, _)| name != "PGCHANNELBINDING"), "not every driver knows it");
+        assert!(plain.unset.iter().any(|name| name == "PGCHANNELBINDING"));
     }
 }

@@ -32,6 +32,13 @@ class Handler(BaseHTTPRequestHandler):
         if self.path == "/later":
             threading.Thread(target=take_loosely, args=(0.06,)).start()
             return self.answer(202, {"accepted": True})
+        if self.path == "/reserved":
+            # A lock of the session, on a connection that does nothing else.
+            with psycopg.connect(autocommit=True) as lock:
+                lock.execute("SELECT pg_advisory_lock(7)")
+                take_loosely(0)
+                lock.execute("SELECT pg_advisory_unlock(7)")
+            return self.answer(200, {"ok": True})
         connection = pool.get()
         try:
             with connection.transaction():
