@@ -109,7 +109,7 @@ const LONG_REST: Duration = Duration::from_secs(3);
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// The longest time of a command that runs alone, where nothing can hold it: a test may be compiled first.
-const ALONE: Duration = Duration::from_secs(60);
+const ALONE: Duration = Duration::from_mins(1);
 
 /// The most characters of a late statement that are shown.
 const LATE_TEXT: usize = 100;
