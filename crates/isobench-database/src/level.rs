@@ -57,9 +57,9 @@ impl Product {
                 Err(error) => {
                     // Class 42: syntax error, unknown function or parameter; 0A: feature not supported.
                     // Some products have no codes.
-                    let unknown = error.code().is_some_and(|code| {
-                        matches!(code.class(), "42" | "0A") || code == SqlState::MISSING
-                    });
+                    let unknown = error
+                        .code()
+                        .is_some_and(|code| matches!(code.class(), "42" | "0A") || code == SqlState::MISSING);
                     if conn.transaction_status() != TransactionStatus::Idle {
                         conn.execute("ROLLBACK")?;
                     }

@@ -244,7 +244,8 @@ fn of_level(level: &str, subjects: &[Subject], anomalies: &[&Cell]) -> Markup {
         |anomaly: &&&Cell| subjects.iter().any(|subject| cell_of(subject, level, &anomaly.name).is_some());
     let anomalies: Vec<&&Cell> = anomalies.iter().filter(probed).collect();
     let marks = |subject: &Subject| -> Vec<&'static str> {
-        let other = if row_of(subject, level).is_some_and(|row| row.cells.is_empty()) { "refused" } else { "" };
+        let other =
+            if row_of(subject, level).is_some_and(|row| row.cells.is_empty()) { "refused" } else { "" };
         let cell = |anomaly: &&&Cell| cell_of(subject, level, &anomaly.name).map_or(other, mark);
         anomalies.iter().map(cell).collect()
     };
@@ -272,7 +273,11 @@ fn answers<'a>(level: &str, subjects: &'a [Subject]) -> Vec<(Vec<&'a str>, Strin
             // "… requested: the server refuses it: …"
             (_, true) => row.sentence.split_once(": ").map_or("", |(_, why)| why).to_owned(),
             (Some(promised), _) => {
-                format!("the server says {}; {} promises {promised}", row.effective, subject.matrix.promiser())
+                format!(
+                    "the server says {}; {} promises {promised}",
+                    row.effective,
+                    subject.matrix.promiser()
+                )
             }
             (None, _) => format!("the server says {}, so nothing is held against it", row.effective),
         };

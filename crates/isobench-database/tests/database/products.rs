@@ -171,7 +171,8 @@ const OURS: &str = "< row made by isobench; safe to drop\n";
 
 /// What becomes of a schema on an unknown product after this conversation of the administrative session.
 fn claimed(administration: &str) -> Result<(), Error> {
-    let server = ScriptedServer::start(&format!("{NAMELESS}{ALONE}== connect database=test\n{administration}"));
+    let server =
+        ScriptedServer::start(&format!("{NAMELESS}{ALONE}== connect database=test\n{administration}"));
     let db = Database::from_version_text("Sample 1.0");
     let claimed = Namespace::claim(&server.options(), &db).and_then(Namespace::release);
     server.finish();
@@ -186,7 +187,8 @@ fn the_schema_of_an_unknown_product_is_marked_by_a_table() {
     let error = claimed(&format!("{MARKED}< row \n")).unwrap_err();
     assert!(matches!(error, Error::NotOurs { .. }), "{error}");
     // Nobody would remove a schema later whose mark the server doesn't show.
-    let dropped = "> DROP TABLE isobench.safe_to_drop\n< tag DROP TABLE\n> DROP schema isobench\n< tag DROP SCHEMA\n";
+    let dropped =
+        "> DROP TABLE isobench.safe_to_drop\n< tag DROP TABLE\n> DROP schema isobench\n< tag DROP SCHEMA\n";
     let error = claimed(&format!("{MARKED}{MADE}{MARKED}{dropped}")).unwrap_err();
     assert!(error.to_string().contains("doesn't show schema \"isobench\""), "{error}");
 }

@@ -124,7 +124,8 @@ fn a_limit_that_two_counted_up_to_is_exceeded() {
     assert_eq!(over.sides.clone().map(|side| side.session), [1, 2]);
     assert_eq!(over.otherwise, [("rows".to_owned(), "3".to_owned())]);
     let text = render(&answer, Screen { width: 80, database: None, details: false });
-    let expected = "While this was recorded, 1 limit was probably exceeded.\n  1.  line item 7: one row too many\n";
+    let expected =
+        "While this was recorded, 1 limit was probably exceeded.\n  1.  line item 7: one row too many\n";
     assert!(text.starts_with(expected), "{text}");
     assert!(text.contains("found 2 rows (line"), "{text}");
     assert!(text.contains("after one of them the other one finds 3"), "{text}");
