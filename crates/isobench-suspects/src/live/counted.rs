@@ -1,8 +1,9 @@
 //! Rows that two requests counted, and of which each then wrote one as if the other one hadn't: one redemption more
 //! than a voucher allows, one doctor fewer than a shift needs.
 //!
-//! The limit isn't known, but what the code does at it. The same code has counted what the second request would have
-//! counted after the first one, of several other rows, and has then never written. So often that isn't an accident.
+//! The recording shows no limit, but it shows what the code does at it. The same code has counted what the second
+//! request would have counted after the first one, of several other rows, and has then never written. So often that
+//! isn't an accident.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -94,8 +95,8 @@ fn counts<'t>(traffic: &'t Traffic<'_>) -> BTreeMap<Code<'t>, Vec<Counted<'t>>> 
             let later = ran[at + 1..].iter().take(FARTHEST).take_while(again);
             let mut writes = later.filter_map(|one| Some((*one, effect(query.1, table, &values, one.1)?)));
             let write = writes.next();
-            // Of several writes it isn't known which ones the count allowed. On a connection of a pool a later transaction
-            // may be of another request.
+            // The count may have allowed any of several writes. A later transaction on a pool's connection may be
+            // another request's.
             let traced = traffic.transaction(query.0).request.is_some();
             let is_own = write.is_none_or(|((transaction, _), _)| traced || transaction == query.0);
             if is_own && writes.next().is_none() {
@@ -162,7 +163,7 @@ fn is_alike(one: &str, other: &str) -> bool {
 /// The count that the second request would have seen after the first one, if the code never writes then.
 fn limit(all: &[Counted<'_>], count: u64, effect: Effect) -> Option<u64> {
     let after = match effect {
-        // Who finds none looks for a row, which is another matter.
+        // A request that finds none looks for a row: see `twice`.
         Effect::More => count.checked_add(1).filter(|after| *after > 1)?,
         // Without rows there is nothing to write in any case.
         Effect::Fewer => count.checked_sub(1).filter(|after| *after > 0)?,
@@ -179,7 +180,7 @@ fn limit(all: &[Counted<'_>], count: u64, effect: Effect) -> Option<u64> {
     let before = |one: &&Counted<'_>| one.count == after && one.query.1.run.time[0] < last;
     let declined: Vec<&Counted<'_>> = all.iter().filter(before).collect();
     let of: BTreeSet<&Values> = declined.iter().map(|one| &one.values).collect();
-    // How often it writes at the count that both saw. Who takes one row of fewer finds it less often.
+    // How often it writes at the count that both saw. A row of fewer is found less often.
     let at = || all.iter().filter(|one| one.count == count);
     let share = at().filter(|one| one.write.is_some()).count() as f64 / at().count() as f64;
     let share = match effect {
