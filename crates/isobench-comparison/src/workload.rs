@@ -5,6 +5,7 @@
 use std::io::{self, Read};
 use std::path::Path;
 use std::str::from_utf8;
+use std::sync::OnceLock;
 
 use isobench_database::{Database, OwnNames, Writes};
 use isobench_plan::{DEFAULT_STRATEGY, Plan};
@@ -95,12 +96,7 @@ impl Source {
     }
 
     fn read(option: &str, name: &str, weight: u64) -> Outcome<Source> {
-        let bytes = if name == "-" {
-            let mut bytes = Vec::new();
-            io::stdin().read_to_end(&mut bytes).map(|_| bytes)
-        } else {
-            isobench_trust::read(Path::new(name))
-        };
+        let bytes = if name == "-" { standard_input() } else { isobench_trust::read(Path::new(name)) };
         let bytes = bytes
             .map_err(|error| Failure::setup(format!("{option}: could not open file \"{name}\": {error}")))?;
         let text = String::from_utf8(bytes).map_err(|error| not_utf8(name, error.as_bytes()))?;
@@ -623,4 +619,15 @@ fn placed(weighted: &Weighted) -> impl Iterator<Item = (String, &Sql)> {
         CommandKind::Sql(sql) => Some((place(command.line), sql)),
         _ => None,
     })
+}
+
+/// What standard input holds. It can be read once, but `advise` makes its workload more than once.
+fn standard_input() -> io::Result<Vec<u8>> {
+    static HELD: OnceLock<Vec<u8>> = OnceLock::new();
+    if let Some(held) = HELD.get() {
+        return Ok(held.clone());
+    }
+    let mut bytes = Vec::new();
+    io::stdin().read_to_end(&mut bytes)?;
+    Ok(HELD.get_or_init(|| bytes).clone())
 }

@@ -1,12 +1,14 @@
 //! `isobench advise`: levels with what was shown, changes that mend it, their prices, and the check of a
 //! file of levels.
 
+use std::path::Path;
+
 use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::compare::words;
 use crate::support::embedded::{connect, kill_server};
-use crate::support::program::Running;
+use crate::support::program::{Running, isobench};
 use crate::support::scene::Scene;
 use crate::support::wait_for;
 
@@ -34,6 +36,14 @@ fn scene(name: &str) -> Option<Scene> {
         scene.write(name, text);
     }
     Some(scene)
+}
+
+#[test]
+fn a_script_comes_from_standard_input() {
+    let Some(s) = scene("a_script_comes_from_standard_input") else { return };
+    let line = "\"$0\" advise -f - --setup setup.sql --no-measure --try 1 < close.sql";
+    let mut shell = s.program(Path::new("/bin/sh"), &["-c", line, &isobench()]);
+    Running::start(&mut shell).finish().expect(0).prints(&["READ COMMITTED is enough"]);
 }
 
 /// The transactions of a report: with the levels that are known of this example (Ports and Grittner 2012,
