@@ -197,6 +197,15 @@ impl Header {
     }
 }
 
+/// What is written, as JSON. Everything goes through this one serializer: each further one would compile
+/// the code of all fields once more, which takes seconds of each build.
+///
+/// # Panics
+/// Never: every key is a string and nothing refuses to be written.
+pub(crate) fn plain<T: Serialize>(value: &T) -> Value {
+    serde_json::to_value(value).expect("a document is plain data")
+}
+
 impl Document {
     /// Of the ways in which the tables came into their starting state, the one that is furthest
     /// from making them anew.
@@ -247,7 +256,17 @@ impl Document {
     /// # Panics
     /// Never: every key is a string and nothing refuses to be written.
     pub fn to_json(&self) -> String {
-        layout::lines(&serde_json::to_value(self).expect("a document is plain data"))
+        layout::lines(&plain(self))
+    }
+
+    /// The document after `change` of its JSON.
+    ///
+    /// # Errors
+    /// The changed JSON is no document.
+    pub fn changed(&self, change: &mut dyn FnMut(&mut Value)) -> Result<Document, DocumentError> {
+        let mut value = plain(self);
+        change(&mut value);
+        Document::of_json(value.to_string().as_bytes())
     }
 
     /// The server that a cell was measured on. (Results of earlier versions of isobench don't number

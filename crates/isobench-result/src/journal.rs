@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::conclusions::summarise;
-use crate::document::{Cell, Document, DocumentError, Round};
+use crate::document::{Cell, Document, DocumentError, Round, plain};
 
 /// Said of a result that ends as a journal.
 const KILLED: &str = "isobench was ended before the comparison was; this is what it had measured by then";
@@ -64,10 +64,8 @@ impl Journal {
     }
 }
 
-/// # Panics
-/// Never: every key is a string and nothing refuses to be written.
 fn json<T: Serialize>(value: &T) -> String {
-    serde_json::to_string(value).expect("a document is plain data")
+    plain(value).to_string()
 }
 
 /// The document without rounds and what follows from them.

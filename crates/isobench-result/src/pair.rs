@@ -16,7 +16,7 @@ use isobench_stats::independent_ratio;
 use serde::{Serialize, Serializer};
 
 use crate::conclusions::summarise;
-use crate::document::{Cell, Document, Interval};
+use crate::document::{Cell, Document, Interval, plain};
 use crate::factor::{Assignment, Names};
 use crate::figure::{FIGURES, Value};
 use crate::rounds::{counted_rounds, rate};
@@ -310,13 +310,8 @@ impl Pair {
     }
 
     /// The pair as indented JSON with a newline at the end.
-    ///
-    /// # Panics
-    /// Never: every key is a string and nothing refuses to be written.
     pub fn to_json(&self) -> String {
-        let mut text = serde_json::to_string_pretty(self).expect("a pair is plain data");
-        text.push('\n');
-        text
+        format!("{:#}\n", plain(self))
     }
 }
 

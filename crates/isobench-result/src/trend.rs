@@ -13,7 +13,7 @@ use isobench_stats::{CONFIDENCE, change_points, fewest};
 use serde::Serialize;
 
 use crate::conclusions::summarised;
-use crate::document::{Cell, Document};
+use crate::document::{Cell, Document, plain};
 use crate::figure::Wanted;
 use crate::numbers::{counted, short};
 use crate::require::concerned;
@@ -219,13 +219,8 @@ fn changes(points: &[TrendPoint], significance: f64) -> Vec<TrendChange> {
 
 impl Trend {
     /// The trend as indented JSON with a newline at the end.
-    ///
-    /// # Panics
-    /// Never: every key is a string and nothing refuses to be written.
     pub fn to_json(&self) -> String {
-        let mut text = serde_json::to_string_pretty(self).expect("a trend is plain data");
-        text.push('\n');
-        text
+        format!("{:#}\n", plain(self))
     }
 
     /// The figure with its meaning, and what the results are ordered by.

@@ -29,9 +29,7 @@ pub fn folder_of<'n>(names: impl IntoIterator<Item = &'n str>) -> Option<&'n str
 pub(super) fn shortened(document: &Document) -> Option<Document> {
     let files = document.plan.file.as_ref()?;
     let folder = folder_of(files.iter().map(String::as_str))?;
-    let mut value = serde_json::to_value(document).ok()?;
-    without(folder, &mut value);
-    serde_json::from_value(value).ok()
+    document.changed(&mut |value| without(folder, value)).ok()
 }
 
 /// Takes a folder out of all texts.

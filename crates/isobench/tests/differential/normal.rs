@@ -18,6 +18,8 @@ static SERVER: LazyLock<Regex> =
 const RULES: &[(&str, &str)] = &[
     // The version's minor number, and suffixes of a distribution or isobench.
     (r"(?m)^pgbench \((PostgreSQL\) )?(\d+)[^,\n]*(, server \d+)?[^\n]*$", "pgbench ($1$2$3)"),
+    // Minor releases of one version differ in the long name.
+    (r"-c/--clients must", "-c/--client must"),
     // Latencies, rates, times.
     (r"(\d+|-nan|nan|NaN)\.?\d* ms\b", "T ms"),
     (r"tps = \d+\.\d+", "tps = T"),
