@@ -157,7 +157,7 @@ fn each_kind_of_change_is_offered() {
     for case in CASES {
         scene.write("setup.sql", case.setup);
         scene.write("0.sql", case.script);
-        let line = "advise --setup setup.sql --no-measure --try 1s --json out.json -f 0.sql";
+        let line = "advise --setup setup.sql --no-measure --try 60 --json out.json -f 0.sql";
         scene.run(&words(line)).expect(0);
         let advice: Value = serde_json::from_str(&scene.read("out.json")).expect("JSON");
         let changes = advice["changes"].as_array().expect("changes");
@@ -195,7 +195,7 @@ fn locks_and_a_foreign_key_keep_the_parent_of_a_row() {
         "\\set p random(1, 9)\nBEGIN;\nDELETE FROM comment WHERE post = :p;\nDELETE FROM post WHERE id = :p;\nCOMMIT;\n",
     );
     let line =
-        "advise --setup setup.sql --no-measure --try 2s --json out.json -f add.sql -f delete.sql --details";
+        "advise --setup setup.sql --no-measure --try 60 --json out.json -f add.sql -f delete.sql --details";
     scene.run(&words(line)).expect(0);
     let advice: Value = serde_json::from_str(&scene.read("out.json")).expect("JSON");
     let changes = advice["changes"].as_array().expect("changes");
@@ -254,7 +254,7 @@ fn a_value_carried_from_one_transaction_to_another_has_no_level() {
     let step = scene.read("step.sql");
     let (before, after) = step.split_once("SELECT").expect("a statement");
     scene.write("step.sql", &format!("{before}BEGIN;\nSELECT{after}COMMIT;\n"));
-    let advise = "advise --setup setup.sql --no-measure --try 1s -f step.sql";
+    let advise = "advise --setup setup.sql --no-measure --try 60 -f step.sql";
     scene.run(&words(&format!("{advise} --write levels.toml"))).expect(0);
     scene
         .run(&words(&format!("{advise} --check levels.toml")))
@@ -267,7 +267,7 @@ fn a_value_carried_from_one_transaction_to_another_has_no_level() {
         .prints(&["writes what another transaction"]);
     std::fs::remove_file(scene.file("levels.toml")).expect("the file");
     for files in ["-f cancel.sql -f step.sql", "-f step.sql -f cancel.sql", "-f step.sql", "-f claim.sql"] {
-        let line = format!("advise --setup setup.sql --no-measure --try 1s --json out.json {files}");
+        let line = format!("advise --setup setup.sql --no-measure --try 60 --json out.json {files}");
         scene
             .run(&words(&line))
             .expect(0)
@@ -280,7 +280,7 @@ fn a_value_carried_from_one_transaction_to_another_has_no_level() {
         }
         scene
             .run(&words(&format!(
-                "advise --setup setup.sql --no-measure --try 1s --write levels.toml {files}"
+                "advise --setup setup.sql --no-measure --try 60 --write levels.toml {files}"
             )))
             .expect(2);
     }
