@@ -126,9 +126,9 @@ fn a_small_table_that_is_scanned() {
     assert_eq!((found.relations[0].name.as_str(), found.relations[0].rows), ("account", Some(100)));
     assert_eq!(
         found.sentence,
-        "Most of the conflicts at serializable (80.0 % of attempts, 16.8 % at repeatable read) may be \
+        "Most conflicts at serializable (80.0 % of attempts, 16.8 % at repeatable read) may be \
          false: table account (100 rows) is scanned as a whole. Larger tables with an index on what is \
-         searched for may have none. If transactions need all rows of it, the conflicts are real."
+         searched for may have none, unless transactions need all rows."
     );
 }
 
@@ -308,7 +308,7 @@ fn rows_with_the_same_reason_are_said_once_the_worst_one() {
     many.clients = 8;
     let found = only(&document(vec![few, many]));
     assert!(
-        found.sentence.starts_with("Most of the conflicts at serializable, 8 clients (80.0 % of attempts)"),
+        found.sentence.starts_with("Most conflicts at serializable, 8 clients (80.0 % of attempts)"),
         "{}",
         found.sentence
     );
@@ -324,10 +324,7 @@ fn several_tables_are_named() {
         locks.relations.push(LockedRelation { name: "branch".to_owned(), ..account(10, 1, seen(2)) });
     }
     let said = only(&document(vec![serializable(side)])).sentence;
-    assert!(
-        said.contains("table account (100 rows) and table branch (10 rows) are scanned as a whole"),
-        "{said}"
-    );
+    assert!(said.contains("tables account (100 rows) and branch (10 rows) are scanned as a whole"), "{said}");
 }
 
 #[test]

@@ -52,6 +52,9 @@ struct Rule {
     says: fn(&Evidence, &[Suspect]) -> String,
 }
 
+/// Statements that scan are named with their lines up to this number.
+const PLACES: usize = 3;
+
 /// The rules.
 const RULES: [Rule; 3] = [
     Rule { kind: DiagnosisKind::Scanned, finds: is_scanned, says: scanned },
@@ -80,7 +83,7 @@ pub(super) fn of(document: &Document, cell: &Cell) -> Option<Diagnosis> {
             let beside =
                 snapshot.map_or_else(String::new, |ratio| format!(", {} at repeatable read", percent(ratio)));
             let sentence = format!(
-                "Most of the conflicts at {} ({} of attempts{beside}) may be false: {}",
+                "Most conflicts at {} ({} of attempts{beside}) may be false: {}",
                 place(document, cell),
                 percent(cell.summary.conflict_ratio),
                 (rule.says)(&evidence, &suspects)
@@ -294,48 +297,57 @@ impl Suspect {
         (!self.indexes.is_empty()).then(|| format!("{} has {many} on {on}", self.table))
     }
 
-    /// A table as "table account (100 rows)", an index as "index pkey (7 pages)".
+    fn is_table(&self) -> bool {
+        self.name == self.table
+    }
+
+    /// A table as "account (100 rows)", an index as "pkey (7 pages)".
     fn named(&self) -> String {
-        let (what, size) = if self.name == self.table {
-            ("table", self.rows.map(|rows| counted(rows, "row")))
+        let size = if self.is_table() {
+            self.rows.map(|rows| counted(rows, "row"))
         } else {
-            ("index", self.pages.map(|pages| counted(pages, "page")))
+            self.pages.map(|pages| counted(pages, "page"))
         };
         let size = size.map_or_else(String::new, |size| format!(" ({size})"));
-        format!("{what} {}{size}", self.name)
+        format!("{}{size}", self.name)
     }
 }
 
-/// "table account (100 rows) is", "index a (2 pages) and index b (3 pages) are".
+/// "table account (100 rows) is", "indexes a (2 pages) and b (3 pages) are". A rule finds either tables or indexes,
+/// or both as "relations".
 fn subject(suspects: &[Suspect]) -> String {
     let names: Vec<String> = suspects.iter().map(Suspect::named).collect();
-    format!("{} {}", enumerated(&names), if names.len() > 1 { "are" } else { "is" })
+    let tables = suspects.iter().filter(|suspect| suspect.is_table()).count();
+    let what = match (tables, suspects.len()) {
+        (1, 1) => "table",
+        (0, 1) => "index",
+        (0, _) => "indexes",
+        (tables, all) if tables == all => "tables",
+        _ => "relations",
+    };
+    format!("{what} {} {}", enumerated(&names), if names.len() > 1 { "are" } else { "is" })
 }
 
 fn scanned(_: &Evidence, suspects: &[Suspect]) -> String {
     let small = suspects.iter().any(|suspect| suspect.rows.is_some_and(|rows| rows < SMALL));
-    let it = if suspects.len() > 1 { "one of them" } else { "it" };
     let indexes: Vec<String> = suspects.iter().filter_map(Suspect::indexed).collect();
     let remedy = if small {
-        "Larger tables with an index on what is searched for may have none.".to_owned()
+        "Larger tables with an index on what is searched for may have none".to_owned()
     } else if indexes.is_empty() {
-        "With an index on what is searched for they may vanish.".to_owned()
+        "With an index on what is searched for they may vanish".to_owned()
     } else {
         format!(
             "{}: ANALYZE at the end of the set-up may make the server use one; else an index on what is searched for \
-             may end the conflicts.",
+             may end the conflicts",
             enumerated(&indexes)
         )
     };
     let places = distinct(suspects.iter().flat_map(|suspect| suspect.scanned_by.clone()));
     let by = if places.is_empty() { String::new() } else { format!(" by {}", by_script(places)) };
-    format!(
-        "{} scanned as a whole{by}. {remedy} If transactions need all rows of {it}, the conflicts are real.",
-        subject(suspects)
-    )
+    format!("{} scanned as a whole{by}. {remedy}, unless transactions need all rows.", subject(suspects))
 }
 
-/// Statements with the lines of each script together: "pay.sql:3 and 7".
+/// Statements with the lines of each script together: "pay.sql:3 and 7". Of many only the scripts are named.
 fn by_script(mut places: Vec<String>) -> String {
     places.sort();
     let mut scripts: Vec<(String, Vec<u32>)> = Vec::new();
@@ -349,10 +361,11 @@ fn by_script(mut places: Vec<String>) -> String {
             _ => others.push(place),
         }
     }
+    let few = scripts.iter().map(|(_, lines)| lines.len()).sum::<usize>() <= PLACES;
     let named = scripts.into_iter().map(|(script, mut lines)| {
         lines.sort_unstable();
         let lines: Vec<String> = lines.iter().map(u32::to_string).collect();
-        format!("{script}:{}", enumerated(&lines))
+        if few { format!("{script}:{}", enumerated(&lines)) } else { script }
     });
     enumerated(&named.chain(others).collect::<Vec<String>>())
 }

@@ -304,7 +304,7 @@ fn updates_are_rewritten() {
     s.write("visit.sql", &save("city = :c, visits = :v + 1", true));
     s.write("count.sql", &save("visits = :v + 1", false));
     let advise = |scripts: &str| {
-        s.run(&words(&format!("advise {scripts} --setup setup.sql --no-measure --details --try 60")))
+        s.run(&words(&format!("advise {scripts} --setup setup.sql --no-measure --details --try 20")))
             .expect(0)
     };
     advise("-f move.sql -f visit.sql").prints(&[
@@ -360,7 +360,7 @@ fn a_unique_index_is_tried() {
         INSERT INTO person (email) VALUES ('new' || :k);\n\\endif\nCOMMIT;\n";
     s.write("sign_up.sql", script);
     let advise = |setup: &str| {
-        s.run(&words(&format!("advise -f sign_up.sql --setup {setup} --no-measure --details --try 60")))
+        s.run(&words(&format!("advise -f sign_up.sql --setup {setup} --no-measure --details --try 20")))
             .expect(0)
     };
     advise("setup.sql").prints(&[
@@ -466,7 +466,7 @@ fn counted_rows_are_locked_and_tried() {
          SELECT count(*) AS c FROM doctor WHERE shift = :s AND on_call \\gset\n\\if :c > 1\n\
          UPDATE doctor SET on_call = false WHERE shift = :s AND name = :n;\n\\endif\nCOMMIT;\n",
     );
-    s.run(&words("advise -f leave.sql --setup setup.sql --no-measure --details --try 60")).expect(0).prints(&[
+    s.run(&words("advise -f leave.sql --setup setup.sql --no-measure --details --try 20")).expect(0).prints(&[
         "\nleave.sql    serializable  proved; shown unsafe at repeatable read [1]",
         "  lock leave.sql:4 (FOR NO KEY UPDATE): read committed; not proved, nothing wrong shown in ",
         "\n+SELECT 1 FROM doctor WHERE shift = :s ORDER BY doctor.shift, doctor.name FOR NO KEY UPDATE;\n",

@@ -46,7 +46,7 @@ fn a_small_table_that_is_scanned_is_diagnosed() {
         text.contains("may be false: table account (100 rows) is scanned as a whole by transfer.sql:"),
         "{text}"
     );
-    assert!(text.contains("Most of the conflicts at serializable ("), "{text}");
+    assert!(text.contains("Most conflicts at serializable ("), "{text}");
     let server = &document::cells(&document)[1]["rounds"][0]["server"];
     let locked = &server["predicate_locks"]["relations"][0];
     assert_eq!((locked["name"].as_str(), locked["rows"].as_u64()), (Some("account"), Some(100)), "{locked}");

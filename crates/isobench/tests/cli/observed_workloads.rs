@@ -57,7 +57,7 @@ fn found(
 ) -> Option<BTreeSet<(String, String, String)>> {
     let names: Vec<String> = workloads.iter().map(|name| format!("-w {name}")).collect();
     let line = format!(
-        "compare {} --observe {observe} --clients 8 --transactions 60 --warmup 0 --rounds 1 \
+        "compare {} --observe {observe} --clients 8 --transactions 60 --warmup 0 --rounds 1 --no-try \
          --json out.json",
         names.join(" ")
     );
@@ -100,9 +100,13 @@ fn found(
     Some(found)
 }
 
-/// Runs all workloads once, and then those that haven't had the anomaly that they are made for.
+/// Runs workloads once, and then those that haven't had the anomaly that they are made for. By day half of them
+/// are observed by rows, the others by annotations.
 fn each_is_found(scene: &Scene, observe: &str) {
-    let (mut all, mut wanted) = (BTreeSet::new(), WORKLOADS.to_vec());
+    let first = usize::from(observe == "rows");
+    let half = || WORKLOADS.iter().copied().skip(first).step_by(2).collect();
+    let (mut all, mut wanted): (_, Vec<_>) =
+        (BTreeSet::new(), if night::all_cases() { WORKLOADS.to_vec() } else { half() });
     let (workload, level, name) = UNUSED;
     wanted.push((workload, level, if observe == "rows" { NO_HARM } else { name }));
     let mut workloads: BTreeSet<&str> = wanted.iter().map(|(name, ..)| *name).chain(HARMLESS).collect();
@@ -183,7 +187,7 @@ fn pgbenchs_scripts_are_serializable_at_every_level() {
     for version in versions {
         let line = format!(
             "compare --details -w tpcb-like -w simple-update -w select-only --vary server-version={version} \
-             --clients 8 --transactions 60 --warmup 0 --rounds 1 --json out.json"
+             --clients 8 --transactions 60 --warmup 0 --rounds 1 --no-try --json out.json"
         );
         scene.run(&words(&line)).expect(0).prints(&["serializable", "no forbidden anomaly"]);
         let document = document::read(&scene, "out.json");

@@ -15,7 +15,7 @@ const PROBLEMS: &str = include_str!("one_answer/problems.txt");
 const SETS: &str = include_str!("../../../isobench-program/tests/corpus/proved.txt");
 
 /// Each so many problems is tried by default.
-const EACH: usize = 32;
+const EACH: usize = 64;
 
 /// The problems that are tried at the same time.
 const AT_ONCE: usize = 2;

@@ -29,7 +29,7 @@ fn what_no_level_prevents_is_a_warning_with_its_remedy() {
         "UPDATE job SET locked_at = now() WHERE id = 1 AND (locked_at IS NULL OR locked_at < now() - interval '1 min');\n\
          INSERT INTO log VALUES (1);\n",
     );
-    let line = "advise --setup setup.sql --no-measure --try 60 --json out.json -f publish.sql -f poll.sql -f work.sql";
+    let line = "advise --setup setup.sql --no-measure --try 20 --json out.json -f publish.sql -f poll.sql -f work.sql";
     let run = scene.run(&words(line)).expect(0);
     run.prints(&[
         "Warning",
@@ -72,7 +72,7 @@ fn locks_of_sets_and_tables_are_proved() {
              \\if :s > 8\nUPDATE item SET n = n - 1 WHERE id = :i;\n\\endif\nCOMMIT;\n"
         )
     };
-    let line = "advise --setup setup.sql --no-measure --try 60 --json out.json";
+    let line = "advise --setup setup.sql --no-measure --try 20 --json out.json";
     for (lock, level) in [
         ("SELECT 1 FROM item WHERE owner = :o ORDER BY id FOR UPDATE", "read committed"),
         ("LOCK TABLE item IN EXCLUSIVE MODE", "read committed"),
