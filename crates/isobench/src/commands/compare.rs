@@ -105,7 +105,7 @@ fn resolve(options: &CompareOptions) -> Outcome<Resolved> {
     let file = plan_file.map(read).transpose()?;
     scripts::say_claim(options.plan_file.as_deref());
     let defaults = options.defaults.clone();
-    if options.no_try || options.no_verdict {
+    if options.no_verdict {
         given.tries.get_or_insert(0.0);
     }
     let plan = Resolved::of(&given, file, defaults, &options.tables.at_scale(1))?;

@@ -111,9 +111,6 @@ pub struct CompareOptions {
     /// Record and check no history, and send every statement as written
     #[arg(long, help_heading = EXPERT, hide_short_help = true, conflicts_with = "history")]
     pub no_verdict: bool,
-    /// Try no interleavings (--try 0)
-    #[arg(long, help_heading = EXPERT, hide_short_help = true, conflicts_with = "tries")]
-    pub no_try: bool,
     /// Keep the schema isobench afterwards, on a server you connect to
     #[arg(long, help_heading = EXPERT, hide_short_help = true)]
     pub keep: bool,

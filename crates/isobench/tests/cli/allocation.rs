@@ -39,7 +39,7 @@ fn the_session_that_reads_levels_back_is_counted() {
         return;
     };
     let line = "compare -f receipt.sql -f report.sql --setup setup.sql --levels rc --allocation report=rr,*=rc \
-                --time 300ms --rounds 2 --no-try --json out.json";
+                --time 300ms --rounds 2 --try 0 --json out.json";
     s.run(&words(line)).expect(0);
     let document = document::read(&s, "out.json");
     let rounds = cells(&document).iter().flat_map(|cell| cell["rounds"].as_array().expect("rounds"));
@@ -64,7 +64,7 @@ fn a_reader_among_serializable_writers_is_judged_by_its_own_level() {
     };
     let line = format!(
         "{SCRIPTS} --levels rc --allocation report=rr,*=ser --allocation report.sql=rr,close=rc,*=ser -c 8 \
-         --transactions 400 --rounds 2 --warmup 0 --no-try --json out.json \
+         --transactions 400 --rounds 2 --warmup 0 --try 0 --json out.json \
          --require mixed+close=rc.tps>0 --require rc.tps>0"
     );
     let finished = s.run(&words(&line)).expect(0);

@@ -114,7 +114,7 @@ fn the_steps_of_the_action_fail_on_a_race_and_keep_what_was_found() {
             s.read("GITHUB_OUTPUT").lines().find_map(|line| line.strip_prefix(output).map(str::to_owned));
         assert!(s.file(&line.expect(output)).is_file(), "{output}");
     }
-    let compare = "--levels\nrc,ser\n--clients\n1\n--transactions\n5\n--warmup\n0\n--rounds\n1\n--no-try\n-f\nsell \
+    let compare = "--levels\nrc,ser\n--clients\n1\n--transactions\n5\n--warmup\n0\n--rounds\n1\n--try\n0\n-f\nsell \
         it.sql\n--setup\nshop.sql\n--require\ntps > 1e9\n";
     let inputs = [("arguments", compare), ("results", "compared")];
     let ended = steps::run(&s, &text(ACTION), &inputs);

@@ -146,7 +146,7 @@ fn levels_that_are_not_enough_fail_the_test_of_their_script() {
 #[test]
 fn requirements_and_promises_are_tests_of_a_comparison() {
     let Some(s) = scene("requirements_and_promises_are_tests_of_a_comparison") else { return };
-    let line = "compare --levels rc,ser --clients 2 --transactions 5 --warmup 0 --rounds 1 --no-try --no-save --setup \
+    let line = "compare --levels rc,ser --clients 2 --transactions 5 --warmup 0 --rounds 1 --try 0 --no-save --setup \
         setup.sql --junit compare.xml --sarif compare.sarif --require rc.tps>0 --require tps>1e9 -f";
     s.run(&[&words(line)[..], &["a b.sql"]].concat()).expect(4);
     let xml = s.read("compare.xml");

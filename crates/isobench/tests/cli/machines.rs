@@ -103,7 +103,7 @@ fn clients_do_the_same_on_one_machine_and_on_three() {
 fn what_goes_wrong_between_machines_is_found() {
     let Some(database) = Database::new("what_goes_wrong_between_machines_is_found") else { return };
     let scene = Scene::new();
-    let options = "compare -w orders --levels rc,ser --clients 3 --transactions 200 --warmup 0 --rounds 1 --no-try \
+    let options = "compare -w orders --levels rc,ser --clients 3 --transactions 200 --warmup 0 --rounds 1 --try 0 \
         --settle 0 --json out.json";
     run(&scene, &database, 3, options).expect(0);
     let document = document::read(&scene, "out.json");
@@ -127,7 +127,7 @@ fn snapshots_of_all_machines_are_compared_with_the_log() {
         scene.write(name, text);
     }
     let options = "compare -f pay.sql -f raise.sql --setup limits.sql --levels rr,ser --clients 6 --transactions 20 \
-        --warmup 0 --rounds 1 --seed 5 --no-try --observe snapshot --json out.json";
+        --warmup 0 --rounds 1 --seed 5 --try 0 --observe snapshot --json out.json";
     run(&scene, &database, 3, options).expect(0);
     let document = document::read(&scene, "out.json");
     for round in rounds(&document) {

@@ -187,7 +187,7 @@ fn saved(scene: &Scene, sets: [&str; 2]) -> Vec<Value> {
         );
     }
     let line = "compare -f name.sql -f city.sql --setup accounts.sql --levels rc --clients 8 --transactions 100 \
-                --warmup 0 --rounds 1 --no-try --json out.json";
+                --warmup 0 --rounds 1 --try 0 --json out.json";
     scene.run(&words(line)).expect(0);
     rounds(&document::read(scene, "out.json")).map(|round| round["verdict"].clone()).collect()
 }
@@ -230,7 +230,7 @@ fn a_page_is_named_where_it_skipped_rows() {
             ),
         );
         let command = "compare -f page.sql --setup setup.sql --levels ser --clients 2 --transactions 40 \
-                       --warmup 0 --rounds 1 --no-try --json out.json";
+                       --warmup 0 --rounds 1 --try 0 --json out.json";
         scene.run(&words(command)).expect(0);
         let document = document::read(&scene, "out.json");
         let cell = &cells(&document)[0];

@@ -57,7 +57,7 @@ fn found(
 ) -> Option<BTreeSet<(String, String, String)>> {
     let names: Vec<String> = workloads.iter().map(|name| format!("-w {name}")).collect();
     let line = format!(
-        "compare {} --observe {observe} --clients 8 --transactions 60 --warmup 0 --rounds 1 --no-try \
+        "compare {} --observe {observe} --clients 8 --transactions 60 --warmup 0 --rounds 1 --try 0 \
          --json out.json",
         names.join(" ")
     );
@@ -187,7 +187,7 @@ fn pgbenchs_scripts_are_serializable_at_every_level() {
     for version in versions {
         let line = format!(
             "compare --details -w tpcb-like -w simple-update -w select-only --vary server-version={version} \
-             --clients 8 --transactions 60 --warmup 0 --rounds 1 --no-try --json out.json"
+             --clients 8 --transactions 60 --warmup 0 --rounds 1 --try 0 --json out.json"
         );
         scene.run(&words(&line)).expect(0).prints(&["serializable", "no forbidden anomaly"]);
         let document = document::read(&scene, "out.json");
@@ -215,7 +215,7 @@ fn new_order_and_payment_are_serializable_by_columns() {
     let test = "new_order_and_payment_are_serializable_by_columns";
     let Some(scene) = Scene::with_database(test) else { return };
     let line = "compare -w tpcc:customers=30,items=100,order_statuses=0,deliveries=0,stock_levels=0 --levels rc \
-                --clients 8 --transactions 60 --warmup 0 --rounds 1 --no-try --json out.json";
+                --clients 8 --transactions 60 --warmup 0 --rounds 1 --try 0 --json out.json";
     scene.run(&words(line)).expect(0);
     let document = document::read(&scene, "out.json");
     for cell in cells(&document) {

@@ -62,7 +62,7 @@ COMMIT;
 /// A comparison of these scripts by snapshots.
 fn compared(scene: &Scene, more: &str) -> Value {
     let line = format!(
-        "compare --warmup 0 --rounds 1 --no-try --clients 4 --transactions 60 --server-setting fsync=off \
+        "compare --warmup 0 --rounds 1 --try 0 --clients 4 --transactions 60 --server-setting fsync=off \
          --json out.json {more}"
     );
     scene.run(&words(&line)).expect(0);
@@ -196,7 +196,7 @@ fn the_log_of_a_named_server_is_read_and_nothing_is_left_there() {
     scene.write("limits.sql", LIMITS);
     scene.write("pay.sql", PAY);
     scene.write("raise.sql", RAISE);
-    let line = "compare -f pay.sql -f raise.sql --setup limits.sql --levels rr,ser --warmup 0 --rounds 1 --no-try \
+    let line = "compare -f pay.sql -f raise.sql --setup limits.sql --levels rr,ser --warmup 0 --rounds 1 --try 0 \
         --clients 4 --transactions 60 --json out.json --observe";
     for observe in ["snapshot", "wal"] {
         database.run(&scene, &words(&format!("{line} {observe}"))).expect(0).says(&[&format!(
@@ -224,7 +224,7 @@ fn what_triggers_write_on_a_named_server_is_in_its_log() {
     let scene = Scene::new();
     scene.write("doctors.sql", DOCTORS);
     scene.write("leave.sql", LEAVE);
-    let line = "compare -f leave.sql --setup doctors.sql --levels rr,ser --warmup 0 --rounds 1 --no-try --clients 4 \
+    let line = "compare -f leave.sql --setup doctors.sql --levels rr,ser --warmup 0 --rounds 1 --try 0 --clients 4 \
         --transactions 60 --json out.json --observe snapshot";
     database.run(&scene, &words(line)).expect(0);
     let document = document::read(&scene, "out.json");
@@ -249,7 +249,7 @@ fn others_work_on_and_an_end_of_any_kind_removes_the_slot() {
         ("run --isolation rr -n -c 2 -T 600 --observe snapshot", Signal::INT),
         ("run --isolation rr -n -c 2 -T 600 --observe wal", Signal::TERM),
         (
-            "compare -w tpcb-like --levels rr --clients 2 --time 600 --warmup 0 --rounds 1 --no-try --observe wal",
+            "compare -w tpcb-like --levels rr --clients 2 --time 600 --warmup 0 --rounds 1 --try 0 --observe wal",
             Signal::INT,
         ),
         ("run --isolation rr -n -c 2 -T 600 --observe snapshot", Signal::KILL),

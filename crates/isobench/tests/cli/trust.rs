@@ -43,7 +43,7 @@ fn recorded_sql_runs_no_program() {
     let shell = format!("\\shell touch {}", planted.display());
     s.write("tables.sql", TABLES);
     fs::write(s.file("app.capture"), attacked(&format!("SELECT 1 {shell}\n"))).expect("a capture");
-    let line = "compare app.capture --levels rc -c 1 --time 200ms --rounds 1 --no-save --no-try";
+    let line = "compare app.capture --levels rc -c 1 --time 200ms --rounds 1 --no-save --try 0";
     s.run(&words(&format!("{line} --setup tables.sql"))).expect(0).says(&[
         "Left out: select-t-something: its SQL has a backslash outside of quotation marks",
         "(6 transactions)",

@@ -16,6 +16,7 @@ use isobench_pgwire::SqlState;
 use isobench_probe::Options;
 use isobench_probe::interleaving::{Found, LevelFound, TryError};
 use isobench_program::{Templates, templates};
+use isobench_report::folder_of;
 use isobench_result::numbers::counted;
 use isobench_runner::{Control, Urgency};
 use isobench_script::{CommandKind, Script, Weighted};
@@ -112,7 +113,7 @@ impl Trial<'_> {
         combinations: Option<&[Vec<String>]>,
         allocation: &Allocation,
     ) -> Outcome<Executed> {
-        match self.found(sources, setup, combinations, allocation)? {
+        match self.found("", sources, setup, combinations, allocation)? {
             Err(NotTried::Mistake(why)) if !self.of_capture => Err(Failure::setup(why)),
             found => {
                 if let Ok(found) = &found {
@@ -144,7 +145,7 @@ impl Trial<'_> {
         combinations: Option<&[Vec<String>]>,
         allocation: &Allocation,
     ) -> Outcome<Result<TriedSet, NotChanged>> {
-        Ok(match self.found(sources, setup, combinations, allocation)? {
+        Ok(match self.found("a change: ", sources, setup, combinations, allocation)? {
             Err(NotTried::Mistake(_)) => Err(NotChanged::Mistake),
             Ok(Found { violated: Some(why), .. }) if setup.is_some() => Err(NotChanged::Refused(why)),
             found => {
@@ -221,9 +222,20 @@ impl Trial<'_> {
         }
     }
 
+    /// Scripts for a line of progress: "sell.sql × restock.sql", without a common folder.
+    fn in_short(&self, scripts: &BTreeSet<&str>) -> String {
+        if scripts.len() > 1 && scripts.len() == self.names.len() {
+            return "all scripts".to_owned();
+        }
+        let folder = folder_of(self.names.iter().map(String::as_str)).map_or(0, str::len);
+        let names: Vec<&str> = scripts.iter().map(|name| name.get(folder..).unwrap_or(name)).collect();
+        names.join(" × ")
+    }
+
     /// Tries what [`Trial::execute`] does. The inner error is why it can't be tried.
     fn found(
         &self,
+        change: &str,
         sources: &Sources,
         setup: Option<&str>,
         combinations: Option<&[Vec<String>]>,
@@ -242,9 +254,8 @@ impl Trial<'_> {
             ))));
         }
         let scripts = self.meeting(combinations);
-        let meeting: Vec<&str> = scripts.iter().copied().collect();
-        let meeting = if combinations.is_some() { meeting.join(" × ") } else { "all scripts".to_owned() };
-        step(&format!("trying {meeting} at {}", allocation_of(&scripts, allocation)));
+        let levels = allocation_of(&scripts, allocation);
+        step(&format!("trying {change}{} at {levels}", self.in_short(&scripts)));
         let work = self.work.with_sources(sources.clone());
         // They were made once, so the server is gone, or has changed.
         let began = Instant::now();
