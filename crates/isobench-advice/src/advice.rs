@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::change_set::{ChangeSet, allocation};
 use crate::deadlocks;
 use crate::decision::Decision;
-use crate::hints::hints;
+use crate::hints::{hints, written_back};
 use crate::reason::{Dependency, Reason, mixed, reason, steps};
 use crate::shown::{Executed, Shown};
 use crate::warnings::warnings;
@@ -264,7 +264,8 @@ impl Advice {
         let changed = changes.iter().filter(|set| !set.is_not_made()).flat_map(|set| &set.changes);
         let changed = changed.map(|change| &change.at).collect();
         let good = changes.iter().any(ChangeSet::is_good);
-        let hints = hints(templates, &decision.reasons, &changed, good);
+        let mut hints = hints(templates, &decision.reasons, &changed, good);
+        hints.extend(written_back(templates, &decision.harmful));
         let unshown = decision.possible.iter().map(|possible| Unshown {
             theory: steps(programs, &possible.objection),
             interleavings: possible.interleavings,

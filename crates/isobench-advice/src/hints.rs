@@ -6,11 +6,11 @@
 use std::collections::BTreeSet;
 
 use isobench_program::Templates;
-use isobench_robustness::{Columns, Kind, Place, StatementId};
+use isobench_robustness::{Columns, Kind, Operation, Place, Program, StatementId, Strength, Struck, decide};
 
 use crate::makers::unique_index::{UniqueIndex, operation};
 use crate::makers::{exclusion, on_conflict};
-use crate::shown::Shown;
+use crate::shown::{Executed, Shown};
 
 /// The hints that follow from what happens at lower levels, each once. Not among them: statements that
 /// are `changed`, by their names. A unique index is one only if there is no other good change: of several rows that a
@@ -41,6 +41,49 @@ pub(crate) fn hints(
     hints
 }
 
+/// A sentence for each lock of a row in a transaction that goes wrong at a higher level, where its snapshot may be older
+/// than the lock: if the row is written back instead, the second transaction fails (PostgreSQL manual, 13.4.2).
+pub(crate) fn written_back(templates: &Templates, harmful: &[Shown]) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for shown in harmful.iter().filter(|shown| matches!(shown.executed, Executed::Shown(_))) {
+        for statement in templates.statements.iter().filter(|one| one.script == shown.program) {
+            let writes = statement.fixes.iter().filter_map(|(table, fix)| Some((table, fix.write.as_ref()?)));
+            for (table, write) in writes {
+                let Some(column) = written_column(write) else { continue };
+                let programs = with_write(&templates.programs, &statement.at, table, column);
+                let changes = programs != templates.programs;
+                if changes && decide(&programs, &shown.levels, &Struck::new()).is_none() {
+                    let (at, level) = (&statement.at, shown.level());
+                    found.push(format!(
+                        "At {level} the lock of {at} doesn't count. With {write} in its place that level is safe, too"
+                    ));
+                }
+            }
+        }
+    }
+    found
+}
+
+/// The column that a statement writes back: `UPDATE journal SET name = name …`.
+fn written_column(write: &str) -> Option<&str> {
+    let (_, rest) = write.split_once(" SET ")?;
+    rest.split_once(" = ").map(|(column, _)| column.trim_matches('"'))
+}
+
+/// The programs with a lock of rows of a table as an UPDATE of a column.
+fn with_write(programs: &[Program], at: &StatementId, table: &str, column: &str) -> Vec<Program> {
+    let mut programs = programs.to_vec();
+    let branches = programs.iter_mut().flat_map(|program| &mut program.branches);
+    let locks = |one: &&mut Operation| {
+        let strong = matches!(one.kind, Kind::Lock(strength) if strength > Strength::Share);
+        strong && one.at == *at && one.table == *table
+    };
+    for lock in branches.flat_map(|branch| &mut branch.operations).filter(locks) {
+        (lock.kind, lock.writes) = (Kind::Update, Columns::from([column]));
+    }
+    programs
+}
+
 /// What may be done about a value that another transaction of the same program overwrites.
 fn atomic(
     templates: &Templates,
@@ -69,7 +112,9 @@ fn atomic(
     let (constant, others): (Vec<&str>, Vec<&str>) = both.into_iter().partition(is_constant);
     let computed: Vec<&str> = others.iter().copied().filter(is_computed).collect();
     let (at, read) = (&update.at, &reads.at);
-    if computed.is_empty() && !others.is_empty() {
+    // Of two that add to a column, too, the second one would add nothing.
+    let adds = !common(&update.reads, &update.writes).is_empty();
+    if computed.is_empty() && (adds || !others.is_empty()) {
         return None;
     }
     Some(if computed.is_empty() {
@@ -100,8 +145,10 @@ fn common<'c>(one: &'c Columns, other: &Columns) -> Vec<&'c str> {
 #[cfg(test)]
 mod tests {
     use isobench_isolation::Level;
-    use isobench_program::TemplateStatement;
-    use isobench_robustness::{Branch, Operation, Program, Struck, decide};
+    use std::collections::BTreeMap;
+
+    use isobench_program::{Fix, TemplateStatement};
+    use isobench_robustness::Branch;
 
     use super::*;
     use crate::shown::Executed;
@@ -159,6 +206,9 @@ mod tests {
         assert_eq!(of_columns(vec![read(), set(&["id"])], &["name"], &[]), [""; 0]);
         // It is one already.
         assert_eq!(of(vec![read(), set(&["id", "count"])], &[]), [""; 0]);
+        // One that adds to another column isn't to find no row.
+        let adds = Operation::update("stock", [("id", ":i")], Columns::from(["id", "n"]), ["count", "n"]);
+        assert_eq!(of(vec![read(), adds.in_statement("s.sql:3")], &["count"]), [""; 0]);
         // A constant adds nothing.
         assert_eq!(
             of(vec![read(), set(&["id"])], &["count"]),
@@ -181,5 +231,43 @@ mod tests {
               insert fail, at any level"
             ]
         );
+    }
+
+    #[test]
+    fn a_row_that_is_locked_may_be_written_back_at_a_higher_level() {
+        let lock = Operation::lock(Strength::Update, "journal", [("id", ":j")], ["id"]).in_statement("p:1");
+        let count = Operation::search("entry", [("journal", ":j")], ["number"]).in_statement("p:2");
+        let insert = Operation::insert("entry", []).knowing([("journal", ":j")]).in_statement("p:3");
+        let write = "UPDATE journal SET name = name WHERE id = :j RETURNING id".to_owned();
+        let fix = Fix { write: Some(write), ..Fix::default() };
+        let locks = TemplateStatement {
+            at: "p:1".into(),
+            fixes: BTreeMap::from([("journal".to_owned(), fix)]),
+            ..TemplateStatement::default()
+        };
+        let said = |operations: Vec<Operation>| {
+            let programs = vec![Program::new("p", vec![Branch::new("", operations)])];
+            let templates = Templates { statements: vec![locks.clone()], programs, ..Templates::default() };
+            let levels = vec![Level::RepeatableRead];
+            let objection = decide(&templates.programs, &levels, &Struck::new()).expect("an objection");
+            let shown = |executed| Shown {
+                program: 0,
+                levels: levels.clone(),
+                objection: objection.clone(),
+                executed,
+            };
+            assert_eq!(written_back(&templates, &[shown(Executed::Unshown(9))]), [""; 0]);
+            written_back(&templates, &[shown(Executed::Shown(Box::default()))])
+        };
+        assert_eq!(
+            said(vec![lock.clone(), count.clone(), insert.clone()]),
+            [
+                "At repeatable read the lock of p:1 doesn't count. With UPDATE journal SET name = name WHERE id = :j \
+                 RETURNING id in its place that level is safe, too"
+            ]
+        );
+        // It isn't the row of what is counted.
+        let any = |one: Operation| one.knowing([("journal", "?")]);
+        assert_eq!(said(vec![lock, any(count), any(insert)]), [""; 0]);
     }
 }

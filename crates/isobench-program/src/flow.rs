@@ -308,6 +308,12 @@ impl Flows {
         self.edges.iter().any(|edge| of_value(edge) && edge.how == Dependence::Value)
     }
 
+    /// True if what an earlier statement read decides whether a statement is executed.
+    pub(crate) fn is_decided(&self, statement: usize) -> bool {
+        let decides = |edge: &Edge| edge.to == statement && edge.from < statement && edge.ages;
+        self.edges.iter().any(|edge| decides(edge) && edge.how == Dependence::Decision)
+    }
+
     /// What a statement does with rows, by its number among all of the scripts, without the columns that
     /// count for nothing, and those that only become variables that nothing uses. What a transaction reads
     /// that writes nothing is what it is for.

@@ -110,7 +110,8 @@ pub struct TemplateStatement {
     pub tested: Option<Rewritten>,
     /// The columns that an UPDATE sets to a constant.
     pub constants: BTreeSet<String>,
-    /// The columns of numbers that an UPDATE sets, if it sets something to what follows from what was read before.
+    /// The columns of numbers that an UPDATE sets, if it sets something to what follows from what was read before,
+    /// which doesn't decide whether it is executed.
     pub computed: BTreeSet<String>,
     /// The rows that it looks for, as far as a partial unique index could have them once.
     pub partial_keys: BTreeSet<PartialKey>,
@@ -178,7 +179,7 @@ pub fn templates_with(scripts: &[Script], symbols: &Symbols, catalog: &Catalog, 
     let sets = Sets::of(statements());
     found.ignored = Ignored::of(catalog, statements());
     for (number, (script, commands)) in scripts.iter().zip(&read).enumerate() {
-        found.first_locks.extend(first::first_locks(number, script, symbols, catalog, commands));
+        found.first_locks.extend(first::first_locks(number, script, symbols, catalog, commands, &changing));
         let tested = tested::tested(script, symbols, catalog, commands, &changed);
         found.note_script(number, (script, commands), tested);
         let repeated = repeated(script, symbols, commands);
@@ -268,5 +269,6 @@ fn unknown(table: &str, at: &StatementId, statement: usize) -> [Operation; 2] {
         certain: false,
         found: false,
         held: None,
+        waits: true,
     })
 }

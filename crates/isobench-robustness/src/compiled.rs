@@ -67,6 +67,8 @@ pub(crate) struct CompiledOperation {
     pub(crate) lock: Option<Strength>,
     /// The strongest row lock that it may take.
     pub(crate) may_lock: Option<Strength>,
+    /// It waits for rows that others have locked.
+    pub(crate) waits: bool,
     /// It reads the newest data whatever the level.
     pub(crate) newest: bool,
     /// It is certainly executed.
@@ -232,6 +234,7 @@ fn compiled_operation(
         writes,
         lock: of.certain_strength().max(of.held),
         may_lock: of.strength(),
+        waits: of.waits,
         newest: of.newest,
         certain: of.certain,
         kind: of.kind,

@@ -78,10 +78,12 @@ impl Pair<'_> {
         let (own, others) = (&self.one.branch.locking, &self.other.branch.locking);
         let mut found = Vec::new();
         for (place, held) in own.iter().enumerate() {
-            for (end, by_other) in
-                others.iter().enumerate().filter(|(_, other)| self.excludes(*held, **other))
-            {
-                for wanted in &own[place + 1..] {
+            let wants = |(_, other): &(usize, &usize)| {
+                self.other.branch.operations[**other].waits && self.excludes(*held, **other)
+            };
+            for (end, by_other) in others.iter().enumerate().filter(wants) {
+                let waits = |wanted: &&usize| self.one.branch.operations[**wanted].waits;
+                for wanted in own[place + 1..].iter().filter(waits) {
                     let crossing = others[..end].iter().filter(|other| self.excludes(*wanted, **other));
                     found.extend(crossing.map(|of_other| ((*held, *wanted), (*of_other, *by_other))));
                 }

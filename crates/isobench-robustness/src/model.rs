@@ -187,6 +187,8 @@ pub struct Operation {
     /// The lock that its transaction certainly has of each row that it finds, or gets in the same statement, which
     /// then sees the rows as they are under the lock. No row comes to what it finds.
     pub held: Option<Strength>,
+    /// False if it passes over rows that others have locked, so that it never waits.
+    pub waits: bool,
 }
 
 /// Columns with what they are equal to.
@@ -211,6 +213,7 @@ impl Operation {
             certain: true,
             found: true,
             held: None,
+            waits: true,
         }
     }
 

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use isobench_program::{FirstLock, FirstLockKind};
-use isobench_robustness::{Kind, Operation, StatementId, Strength};
+use isobench_robustness::{Kind, Operation, StatementId, Strength, Term};
 
+use super::unique_index::operation;
 use super::{Ground, Made, ReadAgain};
 use crate::change_set::{ChangeSet, Changed, Edit};
 use crate::patch::{ScriptText, preceded};
@@ -19,12 +20,34 @@ pub(super) fn make(ground: &Ground<'_>, read_again: &mut ReadAgain<'_>) -> Vec<M
     locks.sort_by_key(|lock| lock.kind);
     let found = ground.fewest(&locks, read_again, |set| with(ground, set));
     if found.is_empty() && meeting.iter().any(|script| ground.has_unknown(*script)) {
-        let locks = locks.iter().filter(|lock| lock.kind == FirstLockKind::Lock);
-        return locks.filter_map(|lock| to_try(ground, &[lock])).collect();
+        let mut locks: Vec<&&FirstLock> =
+            locks.iter().filter(|lock| lock.kind == FirstLockKind::Lock).collect();
+        if locks.iter().any(|lock| is_of_read(ground, lock)) {
+            locks.retain(|lock| is_of_read(ground, lock));
+        }
+        return locks.into_iter().filter_map(|lock| to_try(ground, &[lock])).collect();
     }
     let proved = ground.has_lowest() || found.iter().any(|one| one.levels.as_ref() == Some(&ground.lowest()));
     let tried = if proved { Vec::new() } else { of_tables(ground) };
     found.into_iter().chain(tried).collect()
+}
+
+/// True if a lock's row is named by a variable with which a script reads what others overwrite: transactions that meet
+/// there take the same lock.
+fn is_of_read(ground: &Ground<'_>, lock: &FirstLock) -> bool {
+    let names = |name: &str| {
+        let variable = format!(":{}", name.split('\'').next().unwrap_or(name));
+        let is_end =
+            |rest: &str| !rest.starts_with(|letter: char| letter.is_ascii_alphanumeric() || letter == '_');
+        lock.text.match_indices(&variable).any(|(at, _)| is_end(&lock.text[at + variable.len()..]))
+    };
+    ground.decision.reasons.iter().any(|reason| {
+        let place = reason.objection.read;
+        let read = operation(&ground.templates().programs, place);
+        let mut terms = read.key.iter().chain(&read.known);
+        place.role.program == lock.script
+            && terms.any(|(_, term)| matches!(term, Term::Variable(name) if names(name)))
+    })
 }
 
 /// Where theory proves nothing: the locks of rows of a table in all scripts that have some, which are tried at read
@@ -33,7 +56,7 @@ fn of_tables(ground: &Ground<'_>) -> Vec<Made> {
     let meeting = ground.meeting();
     let mut tables: BTreeMap<&str, Vec<FirstLock>> = BTreeMap::new();
     for lock in ground.templates().first_locks.iter().filter(|lock| lock.kind == FirstLockKind::Lock) {
-        if meeting.contains(&lock.script) {
+        if meeting.contains(&lock.script) && !is_searched_whole(ground, &lock.table) {
             tables.entry(&lock.table).or_default().push(lock.clone());
         }
     }
@@ -47,6 +70,18 @@ fn of_tables(ground: &Ground<'_>) -> Vec<Made> {
         to_try(ground, &locks.iter().collect::<Vec<_>>())
     };
     tables.into_values().filter_map(made).collect()
+}
+
+/// True if a script that meets looks for any rows of a table, as in a walk through a tree: locks of some of them, which
+/// few transactions share, don't protect what it finds.
+fn is_searched_whole(ground: &Ground<'_>, table: &str) -> bool {
+    let meeting = ground.meeting();
+    let branches = meeting.iter().flat_map(|script| &ground.templates().programs[*script].branches);
+    let any = |one: &Operation| {
+        let known = one.known.iter().any(|(_, term)| *term != Term::Unknown);
+        one.kind == Kind::Search && one.table == table && !known && !one.reads.is_empty()
+    };
+    branches.flat_map(|branch| &branch.operations).any(any)
 }
 
 /// The scripts with these statements, to be tried at read committed.

@@ -560,6 +560,7 @@ impl<'a, 's> Search<'a, 's> {
             if self.alone.sessions.tables.asks_for_time || self.programs.ask_for_time() {
                 sleep(NEXT_SECOND);
             }
+            let followed = serial.masks.matter_later(&self.alone.sessions.tables.all);
             let known: Vec<Vec<usize>> = serial.outcomes.keys().cloned().collect();
             for order in known {
                 let ran = self.serially(transactions, &order, ahead, &serial.masks)?;
@@ -569,6 +570,11 @@ impl<'a, 's> Search<'a, 's> {
                     return Ok(None);
                 }
                 serial.outcomes.entry(order).or_default().push(ran);
+            }
+            let follows = serial.masks.matter_later(&self.alone.sessions.tables.all);
+            if followed != follows && !self.follow(transactions, serial)? {
+                self.found.undetermined += 1;
+                return Ok(None);
             }
             let executed = self.split(transactions, after, number, &serial.masks)?;
             if executed.over || executed.inconclusive {
@@ -582,6 +588,22 @@ impl<'a, 's> Search<'a, 's> {
         }
         self.note_masked(&serial.masks);
         Ok(Some(worst))
+    }
+
+    /// Runs the known orders twice, with the transactions that follow since values are masked that may matter later.
+    /// Returns false if an order takes different ways.
+    fn follow(&mut self, transactions: &[Transaction], serial: &mut Serial) -> Result<bool, TryError> {
+        let known: Vec<Vec<usize>> = serial.outcomes.keys().cloned().collect();
+        for order in known {
+            let once = self.serially(transactions, &order, 0, &serial.masks)?;
+            sleep(Duration::from_millis(1));
+            let again = self.serially(transactions, &order, AHEAD, &serial.masks)?;
+            if !serial.masks.learn(&once, &again) {
+                return Ok(false);
+            }
+            serial.outcomes.insert(order, vec![once, again]);
+        }
+        Ok(true)
     }
 
     fn witness(

@@ -290,6 +290,22 @@ fn a_report_at_a_lower_level_than_its_writers_gets_a_wrong_answer() {
     assert_eq!(error.to_string(), said);
 }
 
+/// A time is seen only in the order that ends with it, and a number of a sequence only in what follows.
+#[test]
+fn times_that_one_order_leaves_accuse_nobody() {
+    let Some(server) = installed("times_that_one_order_leaves_accuse_nobody") else { return };
+    let setup = "CREATE TABLE page (id bigserial PRIMARY KEY, slug int NOT NULL, gone timestamp); \
+        INSERT INTO page (slug, gone) VALUES (1, now()), (2, NULL)";
+    let scripts = [
+        "INSERT INTO page (slug) SELECT 3 WHERE NOT EXISTS (SELECT 1 FROM page WHERE slug = 3 AND gone IS NULL);\n",
+        "\\set p random(1, 2)\nUPDATE page SET gone = now() WHERE id = :p AND gone IS NULL;\n",
+        "\\set p random(1, 2)\nBEGIN;\nSELECT count(*) AS n FROM page WHERE id = :p AND gone IS NULL \\gset\n\
+            \\if :n = 0\nUPDATE page SET gone = NULL WHERE id = :p;\n\\endif\nCOMMIT;\n",
+    ];
+    let found = tried(&server, setup, &scripts, &[Level::Serializable], ENOUGH);
+    assert_eq!(letters(&found), "-", "{found:#?}");
+}
+
 #[test]
 fn numbers_are_those_of_rows_if_the_least_find_none() {
     let Some(server) = installed("numbers_are_those_of_rows_if_the_least_find_none") else { return };

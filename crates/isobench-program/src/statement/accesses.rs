@@ -60,6 +60,8 @@ pub(crate) struct Access {
 pub(crate) enum Deed {
     Read,
     Lock(Strength),
+    /// `SKIP LOCKED`: it locks rows that no other transaction has locked, whichever these are.
+    Pick(Strength),
     /// The check of a foreign key, which fails if there is no row.
     Refer,
     /// The check that no row has these values: of a unique index, or of a foreign key whose row goes.
@@ -78,7 +80,7 @@ pub(crate) enum Deed {
 impl Deed {
     /// True if it may change rows, rather than read, lock or check them.
     pub(crate) fn writes(self) -> bool {
-        !matches!(self, Self::Read | Self::Lock(_) | Self::Refer | Self::Vacant)
+        !matches!(self, Self::Read | Self::Lock(_) | Self::Pick(_) | Self::Refer | Self::Vacant)
     }
 
     /// True if it may add a row.
@@ -196,10 +198,10 @@ impl Accesses<'_> {
     /// The rows that a query finds, locked or not.
     fn find(&mut self, id: RelationId, bound: &BoundRelation) {
         let access = self.rows(id, bound);
-        // A query that passes by locked rows waits for nobody.
         let waits = bound.locks.iter().all(|lock| lock.wait != Wait::Skips);
-        let strongest = bound.locks.iter().map(|lock| strength(lock.strength)).max().filter(|_| waits);
+        let strongest = bound.locks.iter().map(|lock| strength(lock.strength)).max();
         match strongest {
+            Some(strength) if !waits => self.pick(id, bound, strength, access),
             Some(strength) => {
                 self.read_before(id, bound, &access);
                 if strength == Strength::KeyShare {
@@ -211,6 +213,22 @@ impl Accesses<'_> {
             }
             None => self.found.push(access),
         }
+    }
+
+    /// The rows of a query that passes over locked ones. It waits for nobody, tests its condition again on the newest
+    /// versions, and may pass over any row, so that their order doesn't count.
+    fn pick(&mut self, id: RelationId, bound: &BoundRelation, strength: Strength, access: Access) {
+        let alone = bound.own && bound.in_result && bound.found.alone && strength > Strength::KeyShare;
+        if !alone {
+            self.found.push(access);
+            return;
+        }
+        let joined = self.columns(id, &bound.found.joined);
+        if !joined.is_empty() {
+            let read = Access { reads: joined, certain: false, in_result: false, ..access.clone() };
+            self.found.push(read);
+        }
+        self.found.push(Access { deed: Deed::Pick(strength), ..access });
     }
 
     /// Adds the columns by which rows are found that are then locked or changed, as the snapshot has them.
@@ -578,6 +596,9 @@ mod tests {
         assert_eq!(with(Wait::Blocks), Deed::Lock(Strength::NoKeyUpdate));
         assert_eq!(with(Wait::Fails), Deed::Lock(Strength::NoKeyUpdate));
         assert_eq!(with(Wait::Skips), Deed::Read);
+        let lock = RowLock { strength: LockStrength::Update, wait: Wait::Skips };
+        let own = only(BoundRelation { own: true, locks: vec![lock], ..by_key() });
+        assert_eq!((own.deed, own.deed.writes()), (Deed::Pick(Strength::Update), false));
     }
 
     #[test]

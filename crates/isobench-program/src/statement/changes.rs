@@ -67,13 +67,14 @@ impl Statement<'_> {
             [one] if !alone => one.locks.iter().all(|lock| lock.wait == Wait::Blocks),
             _ => weaker.is_some(),
         };
-        for relation in own.iter().filter(|_| may_add) {
+        for relation in own.iter().filter(|_| may_add || alone) {
             let Some(id) = self.catalog.relation_of(relation) else { return BTreeMap::new() };
             let is_locked = !alone && !relation.locks.is_empty();
             let of = || if alone { String::new() } else { format!(" OF {}", name_in_sql(&relation.alias)) };
-            let plain = alone && !bound.shape.ordered && !bound.shape.limited && weaker.is_none();
+            let waits = relation.locks.iter().all(|lock| lock.wait == Wait::Blocks);
+            let plain = alone && waits && !bound.shape.ordered && !bound.shape.limited;
             let write = if plain { self.written_back(id) } else { None };
-            let fix = Fix { lock: (!is_locked).then(of), weaker: weaker.clone(), write };
+            let fix = Fix { lock: (may_add && !is_locked).then(of), weaker: weaker.clone(), write };
             // Of the same table twice, either may be meant.
             if fixes.insert(self.catalog.root(id), fix).is_some() {
                 return BTreeMap::new();
@@ -113,10 +114,11 @@ impl Statement<'_> {
         Some(LockWithin { before, after, skips_locked: true })
     }
 
-    /// The query of one table as an UPDATE.
+    /// The query of one table as an UPDATE, without its locks.
     fn written_back(&self, relation: RelationId) -> Option<String> {
         let (from, condition) = (self.outer("from").first().copied(), self.outer("where").last().copied());
         let (from, condition) = (from?, condition?);
+        let end = self.outer("for").first().copied().unwrap_or(self.range.end);
         let table = &self.catalog.relations[relation];
         let column = table
             .columns
@@ -128,7 +130,7 @@ impl Statement<'_> {
         Some(format!(
             "UPDATE {} SET {column} = {column} WHERE {} RETURNING {}",
             named(from + 1..condition),
-            named(condition + 1..self.range.end),
+            named(condition + 1..end),
             named(self.range.start + 1..from),
         ))
     }

@@ -45,7 +45,6 @@ impl Walk<'_> {
         way.idle.push((way.operations.len(), access.idle.clone()));
         let here = OnWay::new(self, &mut way, access, how, at);
         match access.deed {
-            Deed::Read => vec![way.with([here.read()])],
             Deed::Refer => vec![here.refer(way)],
             Deed::Vacant => vec![here.vacant(way)],
             Deed::Cascade => {
@@ -62,6 +61,9 @@ impl Walk<'_> {
             }
             Deed::InsertOrRead | Deed::InsertOrUpdate => here.insert_or_find(way),
             Deed::Lock(strength) => here.find_and(Kind::Lock(strength), way),
+            // Without a row the script ends.
+            Deed::Pick(strength) if how.found => vec![way.with([here.picked(strength)])],
+            Deed::Read | Deed::Pick(_) => vec![way.with([here.read()])],
             Deed::Update => here.find_and(Kind::Update, way),
             Deed::Delete => here.find_and(Kind::Delete, way),
         }
@@ -88,7 +90,8 @@ impl<'w> OnWay<'w> {
         let whole = |key: &Vec<&str>| !key.is_empty() && key.iter().all(|name| terms.contains_key(name));
         let known = relation.keys().map(names).find(whole);
         let key_names = known.filter(|_| !relation.has_children()).unwrap_or_default();
-        let key = key_names.iter().map(|name| ((*name).to_owned(), terms[name].clone())).collect();
+        let key: Vec<(String, Term)> =
+            key_names.iter().map(|name| ((*name).to_owned(), terms[name].clone())).collect();
         let conditions: BTreeSet<String> = access.equal.keys().chain(&access.tested).cloned().collect();
         let changes_key = match &access.writes {
             Columns::All => true,
@@ -102,7 +105,9 @@ impl<'w> OnWay<'w> {
             }
         };
         let guarded = conditions.iter().any(|column| !key_names.contains(&column.as_str()));
+        let is_there = !guarded && access.certain && way.has_locked(&relation.qualified(), &key);
         let may_be_absent = !how.found
+            && !is_there
             && (guarded
                 || !access.certain
                 || walk.changing.0.contains(&access.table)
@@ -164,6 +169,7 @@ impl<'w> OnWay<'w> {
             certain: self.access.certain,
             found: !self.may_be_absent,
             held: None,
+            waits: true,
         }
     }
 
@@ -205,6 +211,18 @@ impl<'w> OnWay<'w> {
         }
         let certain = self.access.certain && !self.guarded;
         Operation { known: Vec::new(), certain, ..self.single(Kind::Read) }
+    }
+
+    /// The lock of a row that no other transaction has locked. Which one that is doesn't count.
+    fn picked(&self, strength: Strength) -> Operation {
+        let lock = self.operation(
+            Kind::Lock(strength),
+            &self.key,
+            self.rest(),
+            self.access.reads.clone(),
+            Columns::NONE,
+        );
+        Operation { certain: false, waits: false, ..lock }
     }
 
     /// The lock of a foreign key.

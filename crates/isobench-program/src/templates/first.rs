@@ -12,6 +12,7 @@ use isobench_robustness::Strength;
 use isobench_script::Statement as StatementKind;
 use isobench_script::{Command, CommandKind, Script, Slot, Store, Symbols};
 
+use super::tables::Changing;
 use super::{Read, slots_given, touches_rows};
 use crate::statement::{Access, Deed, Operand};
 use isobench_sql::{Catalog, ColumnType, ForeignKey, Inheritance, RelationId, RelationKind, name_in_sql};
@@ -58,6 +59,7 @@ pub(super) fn first_locks(
     symbols: &Symbols,
     catalog: &Catalog,
     commands: &[Vec<Read>],
+    changing: &Changing,
 ) -> Vec<FirstLock> {
     transactions(script, commands)
         .into_iter()
@@ -65,7 +67,7 @@ pub(super) fn first_locks(
             let line = script.commands[own.start].line;
             let block =
                 script.commands[own.clone()].iter().map(|command| &command.kind).zip(&commands[own.clone()]);
-            let used = Used::of(block, symbols, catalog);
+            let used = Used::of(block, symbols, catalog, changing);
             // A statement that isobench can't analyse may write the row: of two readers' locks each would wait for
             // the other.
             let unknown = commands[own.clone()].iter().flatten().any(|read| read.accesses.is_err());
@@ -74,7 +76,10 @@ pub(super) fn first_locks(
                 FirstLock { script: number, line, alone, table, text, kind }
             };
             let parents: Vec<_> = used.rows.iter().take(MOST).flat_map(|row| parents(row, catalog)).collect();
-            let rows = used.rows.into_iter().take(MOST).flat_map(|row| {
+            let referred = used.referred.into_iter().filter(|row| !used.rows.iter().any(|one| one.is(row)));
+            let referred: Vec<UsedRow> = referred.collect();
+            let unlocked = used.rows.into_iter().filter(|row| !row.is_locked);
+            let rows = unlocked.chain(referred).take(MOST).flat_map(|row| {
                 let strength =
                     if row.only_read && !unknown { Strength::Share } else { Strength::NoKeyUpdate };
                 let locked =
@@ -141,12 +146,23 @@ struct UsedRow {
     /// The columns in the condition, by their places.
     key: Vec<usize>,
     only_read: bool,
+    /// Its first statement locks it anyway.
+    is_locked: bool,
+}
+
+impl UsedRow {
+    /// True of the same row.
+    fn is(&self, other: &UsedRow) -> bool {
+        (self.table, &self.condition) == (other.table, &other.condition)
+    }
 }
 
 /// What a transaction uses whose values are known when it begins.
 #[derive(Default)]
 struct Used {
     rows: Vec<UsedRow>,
+    /// Rows to which others refer that it uses.
+    referred: Vec<UsedRow>,
     /// Advisory locks of values of columns, with the tables.
     numbers: Vec<(RelationId, String)>,
     /// Tables that it writes.
@@ -154,11 +170,11 @@ struct Used {
 }
 
 impl Used {
-    /// Without the row that its first statement locks anyway.
     fn of<'b>(
         block: impl Iterator<Item = (&'b CommandKind, &'b Vec<Read>)>,
         symbols: &Symbols,
         catalog: &Catalog,
+        changing: &Changing,
     ) -> Used {
         let mut used = Used::default();
         let (mut assigned, mut is_first) = (BTreeSet::new(), true);
@@ -168,8 +184,9 @@ impl Used {
                 let locks =
                     |access: &Access| matches!(access.deed, Deed::Lock(_) | Deed::Update | Deed::Delete);
                 let locked_anyway = is_first && accesses.len() == 1;
-                for access in accesses.iter().filter(|access| !(locked_anyway && locks(access))) {
-                    used.note(access, catalog, symbols, &assigned);
+                for access in accesses {
+                    let is_locked = locked_anyway && locks(access);
+                    used.note(access, is_locked, (catalog, symbols), &assigned, changing);
                 }
                 is_first &= !touches_rows(read.kind, &read.text);
             }
@@ -178,15 +195,24 @@ impl Used {
         used
     }
 
-    fn note(&mut self, access: &Access, catalog: &Catalog, symbols: &Symbols, assigned: &BTreeSet<Slot>) {
+    fn note(
+        &mut self,
+        access: &Access,
+        is_locked: bool,
+        (catalog, symbols): (&Catalog, &Symbols),
+        assigned: &BTreeSet<Slot>,
+        changing: &Changing,
+    ) {
         let relation = &catalog.relations[access.table];
-        if access.deed.writes() {
+        if access.deed.writes() && !is_locked {
             self.written.insert(access.table);
         }
         for (place, column) in relation.columns.iter().enumerate() {
             let unique = relation.keys().any(|key| *key == [place]);
+            // The row may not be there, and then no lock of it is taken.
+            let locks = if unique { !changing.0.contains(&access.table) } else { is_locked };
             let Some(Operand::Variable(slot)) = access.equal.get(&column.name) else { continue };
-            if column.kind == ColumnType::Integer && !unique && !assigned.contains(slot) {
+            if column.kind == ColumnType::Integer && !locks && !assigned.contains(slot) {
                 let name = name_in_sql(&relation.name);
                 let text = format!(
                     "SELECT pg_advisory_xact_lock(hashtext('{}.{}'), :{})",
@@ -199,6 +225,11 @@ impl Used {
                 }
             }
         }
+        for row in referred(access, catalog, symbols, assigned) {
+            if !self.referred.iter().any(|one| one.is(&row)) {
+                self.referred.push(row);
+            }
+        }
         let Some((condition, key)) = condition(access, catalog, symbols, assigned) else { return };
         let reads = access.deed == Deed::Read;
         let same = |row: &&mut UsedRow| (row.table, &row.condition) == (access.table, &condition);
@@ -206,9 +237,37 @@ impl Used {
             row.only_read &= reads;
         } else {
             let name = in_sql(catalog, access.table);
-            self.rows.push(UsedRow { table: access.table, name, condition, key, only_read: reads });
+            let table = access.table;
+            self.rows.push(UsedRow { table, name, condition, key, only_read: reads, is_locked });
         }
     }
+}
+
+/// The rows to which those refer that an access finds by the column of a foreign key: `WHERE account = :a`.
+fn referred(
+    access: &Access,
+    catalog: &Catalog,
+    symbols: &Symbols,
+    assigned: &BTreeSet<Slot>,
+) -> Vec<UsedRow> {
+    let row = |key: &ForeignKey| {
+        let (parent, child) = catalog.ends(key)?;
+        let ([column], [referenced]) = (key.columns.as_slice(), key.referenced_columns.as_slice()) else {
+            return None;
+        };
+        let Operand::Variable(slot) = access.equal.get(column)? else { return None };
+        let own = child == access.table && parent != child && !assigned.contains(slot);
+        let place = catalog.relations[parent].columns.iter().position(|column| column.name == *referenced)?;
+        own.then(|| UsedRow {
+            table: parent,
+            name: in_sql(catalog, parent),
+            condition: format!("{} = :{}", name_in_sql(referenced), symbols.name(*slot)),
+            key: vec![place],
+            only_read: false,
+            is_locked: false,
+        })
+    };
+    catalog.foreign_keys.iter().filter_map(row).collect()
 }
 
 /// The statements that lock the rows to which a row refers by one column.

@@ -99,8 +99,8 @@ impl Statements {
             };
             if let Some(statement) = statement {
                 found.note_changes(statement);
-                found.computed =
-                    if flows.follows(number) { statement.numbers_set() } else { BTreeSet::new() };
+                let adds = flows.follows(number) && !flows.is_decided(number);
+                found.computed = if adds { statement.numbers_set() } else { BTreeSet::new() };
             }
             self.on_rows.push(found);
         }
@@ -333,7 +333,7 @@ fn equal_to(column: Option<&ColumnName>, accesses: &[Access]) -> Option<Operand>
     let mut of_table = accesses.iter().filter(|access| access.table == column.table);
     // What an outer join may leave out is NULL then.
     let shown = |access: &&Access| match access.deed {
-        Deed::Read | Deed::Lock(_) => access.in_result,
+        Deed::Read | Deed::Lock(_) | Deed::Pick(_) => access.in_result,
         deed => deed != Deed::Refer,
     };
     let access = of_table.next().filter(shown)?;

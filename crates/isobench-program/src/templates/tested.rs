@@ -112,7 +112,9 @@ fn shown_rows<'r>(
     symbols: &'r Symbols,
     catalog: &'r Catalog,
 ) -> impl Iterator<Item = ReadRow> + 'r {
-    let shows = |access: &&Access| matches!(access.deed, Deed::Read | Deed::Lock(_)) && access.in_result;
+    let shows = |access: &&Access| {
+        matches!(access.deed, Deed::Read | Deed::Lock(_) | Deed::Pick(_)) && access.in_result
+    };
     read.accesses.iter().flatten().filter(shows).filter_map(move |access| {
         let relation = &catalog.relations[access.table];
         let name = |place: &usize| relation.columns[*place].name.clone();

@@ -44,7 +44,7 @@ pub(super) struct How {
 
 /// True for what waits for rows that others have locked.
 fn may_wait(deed: Deed) -> bool {
-    !matches!(deed, Deed::Read | Deed::Refer | Deed::Vacant)
+    !matches!(deed, Deed::Read | Deed::Pick(_) | Deed::Refer | Deed::Vacant)
 }
 
 impl Walk<'_> {
@@ -319,6 +319,32 @@ impl Walk<'_> {
                 _ => way.assign(slot, self.symbols),
             }
         }
+        if found {
+            self.note_picked(way, prefix, read);
+        }
+    }
+
+    /// Notes the key of the row that a statement has picked, if that is in its result.
+    fn note_picked(&self, way: &mut Way, prefix: &str, read: &Read) {
+        let picks = |access: &&Access| matches!(access.deed, Deed::Pick(_));
+        let Some(access) = read.accesses.iter().flatten().find(picks) else { return };
+        let relation = &self.catalog.relations[access.table];
+        let given = |name: &String| {
+            let of = |one: &&Stored| {
+                one.column.as_ref().is_some_and(|own| own.table == access.table && own.name == *name)
+            };
+            let stored = read.gives.iter().flatten().find(of)?;
+            self.symbols.lookup(&format!("{prefix}{}", stored.name))
+        };
+        let slots = |key: &Vec<usize>| {
+            let names = key.iter().map(|place| &relation.columns[*place].name);
+            names.map(|name| Some((name.clone(), given(name)?))).collect::<Option<Vec<_>>>()
+        };
+        let Some(slots) = relation.keys().find_map(slots).filter(|_| !relation.has_children()) else {
+            return;
+        };
+        let key = slots.into_iter().map(|(name, slot)| (name, way.value(slot, self.symbols))).collect();
+        way.note_picked(&read.at, &relation.qualified(), key);
     }
 
     /// True if something happens after a statement that a failure before it would prevent.

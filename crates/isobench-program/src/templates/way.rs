@@ -155,6 +155,7 @@ impl Way {
             certain: true,
             found: true,
             held: None,
+            waits: true,
         });
     }
 
@@ -194,6 +195,32 @@ impl Way {
         let first = self.vacant.iter().position(|(place, _)| *place >= from).unwrap_or(self.vacant.len());
         let checks = self.vacant.split_off(first).into_iter().map(|(_, check)| check);
         self.operations.extend(undone.into_iter().chain(checks).filter_map(rolled_back));
+    }
+
+    /// True if the transaction has locked, changed or inserted the row with this key, which stays since then.
+    pub(super) fn has_locked(&self, table: &str, key: &[(String, Term)]) -> bool {
+        // The check of a foreign key may lock a row that is newer than the snapshot.
+        let locks = |one: &Operation| match one.kind {
+            Kind::Lock(strength) => strength > Strength::KeyShare,
+            kind => matches!(kind, Kind::Update | Kind::Insert),
+        };
+        let of_table = || self.operations.iter().filter(|one| one.table == table);
+        let is_known = !key.is_empty() && key.iter().all(|(_, term)| *term != Term::Unknown);
+        let removes =
+            |one: &Operation| one.kind == Kind::Delete || one.kind == Kind::Update && one.changes_key;
+        is_known && of_table().any(|one| locks(one) && one.key == *key) && !of_table().any(removes)
+    }
+
+    /// Notes the key of the only row that a statement has picked, by the values that it returned.
+    pub(super) fn note_picked(&mut self, at: &StatementId, table: &str, key: Vec<(String, Term)>) {
+        let is_own = |one: &&mut Operation| {
+            one.at == *at && one.table == table && one.key.is_empty() && matches!(one.kind, Kind::Lock(_))
+        };
+        let mut own = self.operations.iter_mut().filter(is_own);
+        if let (Some(lock), None) = (own.next(), own.next()) {
+            lock.known.retain(|(column, _)| key.iter().all(|(other, _)| other != column));
+            lock.key = key;
+        }
     }
 
     /// Notes that a value is that of a column of the row that a statement read by its key.

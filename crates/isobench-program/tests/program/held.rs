@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use isobench_pgwire::Connection;
 use isobench_program::templates;
 use isobench_robustness::{Struck, allocate};
+use isobench_sql::Catalog;
 
 use crate::support::{installed, load, parsed, reading};
 
@@ -23,23 +25,22 @@ fn locked_first(lock: &str, change: &str) -> String {
 const LOCK: &str = "SELECT id FROM item WHERE owner = :o ORDER BY id FOR UPDATE";
 const CHANGE: &str = "UPDATE item SET n = n - 2 WHERE id = :i";
 
+/// The levels that are proved for scripts.
+fn levels_of(tables: &Catalog, connection: &mut Connection, texts: &[&str]) -> String {
+    let (scripts, symbols) = parsed(texts);
+    let catalog = reading(tables, connection, &scripts);
+    let found = templates(&scripts, &symbols, &catalog, &BTreeSet::new());
+    let allocated = allocate(&found.programs, &Struck::new());
+    let levels = allocated.levels.iter().map(|level| level.short());
+    if allocated.unprotected.is_empty() { levels.collect::<Vec<_>>().join(" ") } else { "none".to_owned() }
+}
+
 #[test]
 fn levels_of_what_is_locked_as_a_whole() {
     let Some((_server, mut connection)) = installed("levels_of_what_is_locked_as_a_whole") else { return };
     connection.execute(TABLES).expect("the tables");
     let tables = load(&mut connection);
-    let mut levels = |texts: &[&str]| -> String {
-        let (scripts, symbols) = parsed(texts);
-        let catalog = reading(&tables, &mut connection, &scripts);
-        let found = templates(&scripts, &symbols, &catalog, &BTreeSet::new());
-        let allocated = allocate(&found.programs, &Struck::new());
-        let levels = allocated.levels.iter().map(|level| level.short());
-        if allocated.unprotected.is_empty() {
-            levels.collect::<Vec<_>>().join(" ")
-        } else {
-            "none".to_owned()
-        }
-    };
+    let mut levels = |texts: &[&str]| levels_of(&tables, &mut connection, texts);
     let own = locked_first(LOCK, CHANGE);
     assert_eq!(levels(&[&own]), "rc");
     assert_eq!(
@@ -127,4 +128,34 @@ fn levels_of_what_is_locked_as_a_whole() {
     assert_eq!(levels(&[&rotate("random(7, 100000)")]), "rc");
     assert_ne!(levels(&[&rotate("random(6, 100000)")]), "rc");
     assert_ne!(levels(&[&rotate("random(7, 100000) - 5")]), "rc");
+}
+
+#[test]
+fn levels_of_workers_that_pass_over_locked_rows() {
+    let Some((_server, mut connection)) = installed("levels_of_workers_that_pass_over_locked_rows") else {
+        return;
+    };
+    connection.execute(TABLES).expect("the tables");
+    let tables = load(&mut connection);
+    let mut levels = |texts: &[&str]| levels_of(&tables, &mut connection, texts);
+    let worker = |before: &str, store: &str| {
+        format!(
+            "\\set i 0\n\\set n 0\n\\set c 0\nBEGIN;\n{before}\
+             SELECT id AS i, n FROM item WHERE state = 'a' ORDER BY at LIMIT 1 FOR UPDATE SKIP LOCKED \\{store}\n\
+             UPDATE item SET state = 'b', n = :n + :c WHERE id = :i;\nCOMMIT;\n"
+        )
+    };
+    let again = "UPDATE item SET state = 'a', n = 0 WHERE id = 3;\n";
+    let new = "\\set i random(10, 99)\nINSERT INTO item VALUES (:i, 1, 'a', 2, 3);\n";
+    assert_eq!(levels(&[&worker("", "gset")]), "rc");
+    assert_eq!(levels(&[&worker("", "gset"), again, new]), "rc rc rc");
+    // Without a row it goes on, and it counts those of others.
+    assert_ne!(levels(&[&worker("", "aset")]), "rc");
+    assert_eq!(
+        levels(&[&worker("SELECT count(*) AS c FROM item WHERE state = 'b' \\gset\n", "gset")]),
+        "ser"
+    );
+    // The row is read before it is locked.
+    let late = "SELECT n AS c FROM item WHERE id = 3 \\gset\n";
+    assert!(levels(&[&worker(late, "gset"), again]).starts_with("rr"));
 }

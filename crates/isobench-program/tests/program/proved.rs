@@ -226,7 +226,7 @@ const TABLES: &str = "CREATE TABLE a (k int PRIMARY KEY, v int NOT NULL, w int N
     INSERT INTO a SELECT g, g % 4, (g + 1) % 3 FROM generate_series(0, 9) g; INSERT INTO b SELECT * FROM a";
 
 /// Scripts, and the lowest levels at which they are safe: one level lower they aren't, on a server.
-const KNOWN: [(&str, &[&str], &[Level]); 12] = [
+const KNOWN: [(&str, &[&str], &[Level]); 15] = [
     (
         "a lost update",
         &[
@@ -318,6 +318,31 @@ const KNOWN: [(&str, &[&str], &[Level]); 12] = [
             "\\set a random(1, 2)\nBEGIN;\nUPDATE a SET v = v + 1 WHERE k = :a;\nSELECT v FROM b WHERE k = :a;\nCOMMIT;\n",
         ],
         &[RC, RC],
+    ),
+    (
+        "workers take a row that no other worker has",
+        &[
+            "BEGIN;\nSELECT k AS x, v AS y FROM a WHERE w = 1 ORDER BY k LIMIT 1 FOR UPDATE SKIP LOCKED \\gset\n\
+             UPDATE a SET w = 0, v = :y + 1 WHERE k = :x;\nUPDATE b SET v = v + 1 WHERE k = :x;\nCOMMIT;\n",
+            "\\set a random(1, 2)\nUPDATE a SET w = 1, v = v + 1 WHERE k = :a;\n",
+        ],
+        &[RC, RC],
+    ),
+    (
+        "a worker that takes a row of those that others delete",
+        &[
+            "BEGIN;\nSELECT k AS x FROM a WHERE v = 1 ORDER BY k LIMIT 1 FOR UPDATE SKIP LOCKED \\gset\n\
+             UPDATE a SET v = 0 WHERE k = :x;\nCOMMIT;\n",
+            "\\set a random(1, 2)\nDELETE FROM a WHERE k = :a;\n",
+        ],
+        &[RC, RC],
+    ),
+    (
+        "a worker that counts those that others have taken",
+        &["BEGIN;\nSELECT count(*) AS n FROM a WHERE w = 2 \\gset\n\
+             SELECT k AS x FROM a WHERE w = 1 ORDER BY k LIMIT 1 FOR UPDATE SKIP LOCKED \\gset\n\
+             UPDATE a SET w = 2, v = :n WHERE k = :x;\nCOMMIT;\n"],
+        &[SER],
     ),
 ];
 

@@ -401,6 +401,11 @@ fn rows_are_locked_first_whose_keys_are_known() {
     let back = "UPDATE day SET \"left\" = \"left\" WHERE id = :d";
     assert_eq!(of_kind(reads, FirstLockKind::WriteBack), [format!("3: {back}")]);
     assert_eq!(of_kind(&reads.replace("count(*)", "1"), FirstLockKind::Advisory), [""; 0], "a key is a row");
+    let missing = "SELECT pg_advisory_xact_lock(hashtext('day.id'), :d)";
+    let delete = "DELETE FROM day WHERE id = :d;\n";
+    assert_eq!(of_kind(delete, FirstLockKind::Advisory), [format!("1 alone: {missing}")]);
+    let parent = [format!("1 alone: {day} FOR NO KEY UPDATE")];
+    assert_eq!(of_kind("UPDATE booking SET n = 1 WHERE day = :d;\n", FirstLockKind::Lock), parent);
     let whole = "LOCK TABLE booking IN SHARE ROW EXCLUSIVE MODE";
     assert_eq!(of_kind(add, FirstLockKind::Table), [format!("1 alone: {whole}")]);
     assert_eq!(of_kind(reads, FirstLockKind::Table), [""; 0], "it only reads");

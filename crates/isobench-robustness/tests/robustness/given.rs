@@ -105,6 +105,7 @@ fn program(number: usize, tx: &Tx) -> Program {
             certain: true,
             found: true,
             held: None,
+            waits: true,
         });
     }
     let branch = Branch { operations, ..Branch::default() };

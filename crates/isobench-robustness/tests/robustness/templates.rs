@@ -91,6 +91,7 @@ fn operation(line: &str, program: &str, branch: &str, place: usize) -> Operation
         certain: true,
         found: true,
         held: None,
+        waits: true,
     }
 }
 
