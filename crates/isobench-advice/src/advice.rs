@@ -444,7 +444,11 @@ fn within(carried: &Carried) -> String {
 
 /// What the programs leave out, in words.
 fn ignored(of: Ignored) -> Vec<&'static str> {
-    let all = [(of.sequences, "numbers of sequences"), (of.clocks, "times of clocks")];
+    let all = [
+        (of.sequences, "numbers of sequences"),
+        (of.clocks, "times of clocks"),
+        (of.queues, "rows that SKIP LOCKED takes"),
+    ];
     all.into_iter().filter(|(is, _)| *is).map(|(_, what)| what).collect()
 }
 

@@ -205,6 +205,8 @@ pub struct Ignored {
     pub sequences: bool,
     /// Times that clocks give: in statements, or in triggers, defaults and conditions of tables that they write.
     pub clocks: bool,
+    /// Rows that workers take: `SKIP LOCKED`.
+    pub queues: bool,
 }
 
 impl Ignored {
@@ -215,6 +217,7 @@ impl Ignored {
             ignored.sequences |= statement.named.contains("nextval");
             ignored.clocks |= CLOCKS.iter().any(|clock| statement.named.contains(*clock));
             for access in statement.accesses.iter().flatten() {
+                ignored.queues |= statement.finds && matches!(access.deed, Deed::Pick(_));
                 let inserts = access.deed.inserts();
                 ignored.sequences |=
                     inserts && catalog.relations[access.table].columns.iter().any(|column| column.fresh);

@@ -226,7 +226,7 @@ const TABLES: &str = "CREATE TABLE a (k int PRIMARY KEY, v int NOT NULL, w int N
     INSERT INTO a SELECT g, g % 4, (g + 1) % 3 FROM generate_series(0, 9) g; INSERT INTO b SELECT * FROM a";
 
 /// Scripts, and the lowest levels at which they are safe: one level lower they aren't, on a server.
-const KNOWN: [(&str, &[&str], &[Level]); 15] = [
+const KNOWN: [(&str, &[&str], &[Level]); 14] = [
     (
         "a lost update",
         &[
@@ -336,13 +336,6 @@ const KNOWN: [(&str, &[&str], &[Level]); 15] = [
             "\\set a random(1, 2)\nDELETE FROM a WHERE k = :a;\n",
         ],
         &[RC, RC],
-    ),
-    (
-        "a worker that counts those that others have taken",
-        &["BEGIN;\nSELECT count(*) AS n FROM a WHERE w = 2 \\gset\n\
-             SELECT k AS x FROM a WHERE w = 1 ORDER BY k LIMIT 1 FOR UPDATE SKIP LOCKED \\gset\n\
-             UPDATE a SET w = 2, v = :n WHERE k = :x;\nCOMMIT;\n"],
-        &[SER],
     ),
 ];
 

@@ -403,7 +403,7 @@ fn rows_are_locked_first_whose_keys_are_known() {
     assert_eq!(of_kind(&reads.replace("count(*)", "1"), FirstLockKind::Advisory), [""; 0], "a key is a row");
     let missing = "SELECT pg_advisory_xact_lock(hashtext('day.id'), :d)";
     let delete = "DELETE FROM day WHERE id = :d;\n";
-    assert_eq!(of_kind(delete, FirstLockKind::Advisory), [format!("1 alone: {missing}")]);
+    assert!(of_kind(delete, FirstLockKind::Advisory).contains(&format!("1 alone: {missing}")));
     let parent = [format!("1 alone: {day} FOR NO KEY UPDATE")];
     assert_eq!(of_kind("UPDATE booking SET n = 1 WHERE day = :d;\n", FirstLockKind::Lock), parent);
     let whole = "LOCK TABLE booking IN SHARE ROW EXCLUSIVE MODE";
