@@ -54,8 +54,8 @@ pub use bound::{
 };
 pub use catalog::{
     Called, Catalog, Check, Column, ColumnType, Events, ForeignKey, FunctionFacts, Hidden, Hides,
-    Inheritance, OnChange, Relation, RelationId, RelationKind, Triggers, Uniqueness, Unobservable,
-    changes_with_others, is_system_column,
+    Inheritance, OnChange, Relation, RelationId, RelationKind, Routines, Run, Triggers, Uniqueness,
+    Unobservable, changes_with_others, is_system_column,
 };
 pub use mentions::Mentions;
 pub use names::{is_plain, is_reserved, name_in_sql};
