@@ -5,6 +5,7 @@
 //! | `text` | the words of a command with their places, the variables in it, and its statements |
 //! | `words` | what leading words say: transactions, savepoints, what later statements mean |
 //! | `names` | names as SQL has them |
+//! | `normal` | what statements with other values have in common |
 //! | `reach` | how far a statement of a setup reaches: its schema, its database, the server |
 //! | `catalog` | tables, functions, triggers and names, as a server's catalogs say |
 //! | `node` | the text in which the server stores trees of nodes |
@@ -41,6 +42,7 @@ mod conditions;
 mod mentions;
 mod names;
 mod node;
+pub mod normal;
 mod outputs;
 mod reach;
 mod reader;
