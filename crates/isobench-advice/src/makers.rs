@@ -200,9 +200,10 @@ impl<'g> Ground<'g> {
         self.known.contains(&self.lowest())
     }
 
-    /// True if isobench can't analyse a statement of a script.
+    /// True if isobench can't analyse a statement of a script, or if that runs functions, in which no lock can stand.
     fn has_unknown(&self, script: usize) -> bool {
-        self.templates().statements.iter().any(|one| one.script == script && one.unknown.is_some())
+        let mut own = self.templates().statements.iter().filter(|one| one.script == script);
+        own.any(|one| one.unknown.is_some() || one.runs_code)
     }
 
     /// Sets of few changes with which lower levels do than those of earlier makers, or no value is carried from

@@ -3,6 +3,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `accesses` | what it does with rows, by the server's tree and the catalog |
+//! | `code` | the same with the functions and triggers that it reaches |
 //! | `checks` | what follows for other rows: foreign keys and unique indexes |
 //! | `operand` | values in a script's variables |
 //! | `passage` | the values that it takes from variables and gives to them, by the server's tree |
@@ -19,6 +20,7 @@ mod advisory;
 mod assignments;
 mod changes;
 mod checks;
+mod code;
 mod operand;
 mod overlap;
 mod partial;

@@ -6,7 +6,8 @@
 //! A variable that is assigned again is another variable.
 //!
 //! A statement that isobench can't analyse reads and writes any row of its tables, or of all tables if
-//! it names none.
+//! it names none. Of functions and triggers whose bodies it can read, all statements may be executed, in any order and
+//! any number of times: each is there twice.
 //!
 //! Assumption: rows of tables in which no script inserts or deletes are there when they are asked for by
 //! their key. Statements of which something else is known are given as `absent`.
@@ -100,6 +101,8 @@ pub struct TemplateStatement {
     pub written: String,
     /// Why it reads and writes anything, if it does.
     pub unknown: Option<String>,
+    /// It runs functions of users, whose statements are its own.
+    pub runs_code: bool,
     /// How it could be written otherwise, by the tables whose rows it then locks or writes back.
     pub fixes: BTreeMap<String, Fix>,
     /// How an UPDATE could be written so that it depends on fewer values that were read before.
@@ -161,7 +164,8 @@ pub fn templates_with(scripts: &[Script], symbols: &Symbols, catalog: &Catalog, 
     }
     let reasons = read.iter().flatten().flatten().filter(|read| touches_rows(read.kind, &read.text));
     for (statement, read) in found.statements.iter_mut().zip(reasons) {
-        statement.unknown = read.accesses.as_ref().err().cloned();
+        statement.unknown = read.accesses.as_ref().err().filter(|_| read.is_unknown()).cloned();
+        statement.runs_code = read.code.is_some();
     }
     wait_for_adjusted(&mut found.statements, &numbers, &flows);
     look_behind(&mut read, catalog);

@@ -5,8 +5,8 @@
 use std::collections::BTreeSet;
 
 use isobench_isolation::Level;
-use isobench_record::pattern;
 use isobench_script::lexer::{Kind, Token, tokens};
+use isobench_sql::normal::Normal;
 
 /// The part of a `traceparent` by which the commands of a race are known, before their numbers.
 /// Source: W3C Trace Context, "trace-id".
@@ -114,7 +114,7 @@ impl Batch {
             ends: natures.iter().rfind(|nature| **nature != Nature::Apart) == Some(&Nature::End),
             level,
             traced: traced(&text),
-            shape: pattern(&text),
+            shape: Normal::of(&text, &[]).key,
             text,
         }
     }

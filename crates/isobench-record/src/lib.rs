@@ -69,7 +69,6 @@ pub use inject::Injection;
 pub use log::{LogError, from_logs};
 pub use recording::Summary;
 pub use relay::{Listener, Note};
-pub use sql::pattern;
 
 use crate::policy::Policy;
 use crate::queue::Queue;

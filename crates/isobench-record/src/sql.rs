@@ -73,34 +73,6 @@ pub(crate) fn with_literals(
     out
 }
 
-/// The text with `?` in place of string literals and numbers, in one line and without comments: what
-/// statements with other values have in common.
-pub fn pattern(sql: &str) -> String {
-    let all = tokens(sql);
-    let mut out = String::new();
-    let mut last = "=";
-    for (at, token) in all.iter().enumerate() {
-        // A sign belongs to the number, unless it follows a value.
-        let signs = token.text == "-"
-            && last.ends_with(['=', '<', '>', '+', '-', '*', '/', '(', ','])
-            && all.get(at + 1).is_some_and(|next| next.kind == Kind::Number);
-        match token.kind {
-            Kind::Blank | Kind::Comment => {
-                if !out.is_empty() && !out.ends_with(' ') {
-                    out.push(' ');
-                }
-                continue;
-            }
-            Kind::Text | Kind::Number => out.push('?'),
-            _ if signs => {}
-            _ => out.push_str(token.text),
-        }
-        last = token.text;
-    }
-    out.truncate(out.trim_end().len());
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,21 +116,5 @@ mod tests {
             assert_eq!(marked(sql), expected);
         }
         assert_eq!(with_literals(&tokens("SELECT /* x */ 1"), true, inner), "SELECT   1");
-    }
-
-    #[test]
-    fn patterns_have_no_values() {
-        for (sql, expected) in [
-            (
-                "SELECT a1,  'x' FROM t2\nWHERE a = 1.5e3 AND b = -7",
-                "SELECT a1, ? FROM t2 WHERE a = ? AND b = ?",
-            ),
-            ("SELECT $1 /* x */", "SELECT $1"),
-            ("SELECT $$a$$, E'b'\n'c', f(-1)", "SELECT ?, ?, f(?)"),
-            ("SELECT a + -5, a - 5, a -5, 3", "SELECT a + ?, a - ?, a -?, ?"),
-            ("", ""),
-        ] {
-            assert_eq!(pattern(sql), expected);
-        }
     }
 }

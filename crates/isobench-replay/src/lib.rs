@@ -37,5 +37,5 @@ pub use dump::{DumpError, placeable};
 pub use folder::{Expected, ExpectedScript, Folder, Instance, Options, Tables, Unmade};
 pub use past::Past;
 pub use sessions::{Beyond, End, Executed, Recorded, Transaction, read};
-pub use statement::{Clause, MODIFIED, Normal, Place, Role};
+pub use statement::{Clause, Normal, Place, Role};
 pub use template::{Scope, Template, Templates};

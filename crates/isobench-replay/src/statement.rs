@@ -7,6 +7,7 @@
 use isobench_capture::Datum;
 
 use isobench_script::lexer::{Kind, Token, words};
+use isobench_sql::normal::MODIFIED;
 
 /// What a statement is, as far as scripts are concerned.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -151,23 +152,6 @@ pub struct Normal {
 const BEFORE_VALUE: [&str; 20] = [
     "=", "<", ">", "<=", ">=", "<>", "!=", "+", "-", "*", "/", "%", "||", "(", ",", "LIKE", "ILIKE", "AND",
     "THEN", "ELSE",
-];
-
-/// Types whose parentheses hold modifiers, and no values.
-pub const MODIFIED: [&str; 13] = [
-    "numeric",
-    "decimal",
-    "varchar",
-    "char",
-    "character",
-    "varying",
-    "bit",
-    "time",
-    "timestamp",
-    "timestamptz",
-    "interval",
-    "float",
-    "vector",
 ];
 
 impl Normal {

@@ -1,10 +1,12 @@
 //! What the server's catalogs say of the tables, functions and names that scripts use.
 
+mod body;
 mod hidden;
 mod load;
 mod queries;
 mod reading;
 mod relation;
+mod routines;
 mod trigger;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,9 +18,10 @@ pub use hidden::Hides;
 pub use reading::changes_with_others;
 pub use relation::is_system_column;
 pub use relation::{
-    Check, Column, ColumnType, Events, ForeignKey, Inheritance, OnChange, Relation, RelationKind, Triggers,
-    Uniqueness, Unobservable,
+    Check, Column, ColumnType, Events, ForeignKey, Inheritance, OnChange, Relation, RelationKind, Run,
+    Triggers, Uniqueness, Unobservable,
 };
+pub use routines::Routines;
 
 /// The index of a relation in a [`Catalog`].
 pub type RelationId = usize;
@@ -57,6 +60,8 @@ pub struct Catalog {
     pub standing_in: Option<String>,
     /// Statements as the server reads them, by their texts with `$1`, `$2`, …; or why it doesn't.
     pub readings: BTreeMap<String, Result<Bound, Reading>>,
+    /// The functions of users whose bodies may be read.
+    pub routines: Routines,
 }
 
 /// Functions, and what calls them: their names by OID.

@@ -5,6 +5,7 @@
 //! | `text` | the words of a command with their places, the variables in it, and its statements |
 //! | `words` | what leading words say: transactions, savepoints, what later statements mean |
 //! | `names` | names as SQL has them |
+//! | `normal` | what statements with other values have in common |
 //! | `reach` | how far a statement of a setup reaches: its schema, its database, the server |
 //! | `catalog` | tables, functions, triggers and names, as a server's catalogs say |
 //! | `node` | the text in which the server stores trees of nodes |
@@ -41,6 +42,7 @@ mod conditions;
 mod mentions;
 mod names;
 mod node;
+pub mod normal;
 mod outputs;
 mod reach;
 mod reader;
@@ -54,8 +56,8 @@ pub use bound::{
 };
 pub use catalog::{
     Called, Catalog, Check, Column, ColumnType, Events, ForeignKey, FunctionFacts, Hidden, Hides,
-    Inheritance, OnChange, Relation, RelationId, RelationKind, Triggers, Uniqueness, Unobservable,
-    changes_with_others, is_system_column,
+    Inheritance, OnChange, Relation, RelationId, RelationKind, Routines, Run, Triggers, Uniqueness,
+    Unobservable, changes_with_others, is_system_column,
 };
 pub use mentions::Mentions;
 pub use names::{is_plain, is_reserved, name_in_sql};

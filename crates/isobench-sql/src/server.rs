@@ -83,30 +83,72 @@ pub fn read_statements<A: Answers>(
     let types = server.parameters(statements)?;
     let mut found: Vec<Result<Bound, Reading>> = Vec::new();
     // Those that are still asked about, with the types of their parameters.
-    let mut asked: Vec<(usize, Vec<u32>)> = Vec::new();
-    let mut integers: Vec<(usize, Vec<u32>)> = Vec::new();
+    let mut asked: Vec<(usize, Function<'_>)> = Vec::new();
+    let mut integers: Vec<(usize, Function<'_>)> = Vec::new();
+    let function = |statement, types: &[u32]| {
+        let name = |oid: &u32| builtins.types.get(oid).cloned().unwrap_or_else(|| format!("type {oid}"));
+        Function {
+            parameters: types.iter().map(name).collect::<Vec<_>>().join(", "),
+            statement,
+            search_path: None,
+        }
+    };
     for (at, (statement, types)) in statements.iter().zip(types).enumerate() {
         let parameters =
             (1..=MOST_PARAMETERS).take_while(|number| statement.contains(&format!("${number}"))).count();
         if parameters > 0 {
-            integers.push((at, vec![INTEGER; parameters]));
+            integers.push((at, function(statement, &vec![INTEGER; parameters])));
         }
         match types {
             Ok(types) => {
-                asked.push((at, types));
+                asked.push((at, function(statement, &types)));
                 found.push(Err(Reading::Refused(String::new())));
             }
             Err(why) => found.push(Err(Reading::Refused(why))),
         }
     }
-    let is_refused =
-        |found: &[Result<Bound, Reading>], at: usize| matches!(found[at], Err(Reading::Refused(_)));
-    for (round, schema) in
-        [(&asked, SCHEMAS[0]), (&asked, SCHEMAS[1]), (&integers, SCHEMAS[0]), (&integers, SCHEMAS[1])]
-    {
-        let left: Vec<&(usize, Vec<u32>)> = round.iter().filter(|(at, _)| is_refused(&found, *at)).collect();
-        let groups = left.iter().flat_map(|(at, types)| groups(statements[*at], types, schema, builtins));
-        let groups: Vec<Vec<String>> = groups.collect();
+    for round in [&asked, &integers] {
+        ask(round, &mut found, builtins, server)?;
+    }
+    Ok(found)
+}
+
+/// A function whose body is a statement.
+pub(crate) struct Function<'s> {
+    /// Its parameters, with their types, as SQL.
+    pub(crate) parameters: String,
+    pub(crate) statement: &'s str,
+    /// Where it looks for names, if it sets that.
+    pub(crate) search_path: Option<&'s str>,
+}
+
+/// Reads statements of functions as the server does.
+///
+/// # Errors
+/// The session is lost.
+pub(crate) fn read_functions<A: Answers>(
+    functions: Vec<Function<'_>>,
+    builtins: &Builtins,
+    server: &mut A,
+) -> Result<Vec<Result<Bound, Reading>>, A::Lost> {
+    let mut found: Vec<_> = functions.iter().map(|_| Err(Reading::Refused(String::new()))).collect();
+    let asked: Vec<_> = functions.into_iter().enumerate().collect();
+    ask(&asked, &mut found, builtins, server)?;
+    Ok(found)
+}
+
+/// Asks about those that aren't read yet; each has its place among the answers.
+fn ask<A: Answers>(
+    asked: &[(usize, Function<'_>)],
+    found: &mut [Result<Bound, Reading>],
+    builtins: &Builtins,
+    server: &mut A,
+) -> Result<(), A::Lost> {
+    for schema in SCHEMAS {
+        let is_refused = |(at, _): &&(usize, Function<'_>)| matches!(found[*at], Err(Reading::Refused(_)));
+        let left: Vec<&(usize, Function<'_>)> = asked.iter().filter(is_refused).collect();
+        let groups: Vec<Vec<String>> =
+            left.iter().flat_map(|(_, function)| function.groups(schema)).collect();
         if groups.is_empty() {
             continue;
         }
@@ -128,20 +170,24 @@ pub fn read_statements<A: Answers>(
             }
         }
     }
-    Ok(found)
+    Ok(())
 }
 
 /// The OID of `integer` (`pg_type.dat`).
 const INTEGER: u32 = 23;
 
-/// The commands that make a function of a statement and return its tree, and those that roll this back.
-fn groups(statement: &str, types: &[u32], schema: &str, builtins: &Builtins) -> [Vec<String>; 2] {
-    let name = |oid: &u32| builtins.types.get(oid).cloned().unwrap_or_else(|| format!("type {oid}"));
-    let types = types.iter().map(name).collect::<Vec<_>>().join(", ");
-    // A comment at the end of the statement ends with its line.
-    let command = format!(
-        "CREATE FUNCTION {schema}isobench_reads({types}) RETURNS pg_catalog.void LANGUAGE sql \
-         BEGIN ATOMIC {statement}\n; END"
-    );
-    [vec!["BEGIN".to_owned(), command, TREE.to_owned()], vec!["ROLLBACK".to_owned()]]
+impl Function<'_> {
+    /// The commands that make the function in a schema and return its tree, and those that roll this back.
+    fn groups(&self, schema: &str) -> [Vec<String>; 2] {
+        let Function { parameters, statement, search_path } = self;
+        let mut commands = vec!["BEGIN".to_owned()];
+        commands.extend(search_path.map(|path| format!("SET LOCAL search_path TO {path}")));
+        // A comment at the end of the statement ends with its line.
+        commands.push(format!(
+            "CREATE FUNCTION {schema}isobench_reads({parameters}) RETURNS pg_catalog.void LANGUAGE sql \
+             BEGIN ATOMIC {statement}\n; END"
+        ));
+        commands.push(TREE.to_owned());
+        [commands, vec!["ROLLBACK".to_owned()]]
+    }
 }

@@ -78,22 +78,9 @@ impl<'a> Text<'a> {
     /// are part of a name.
     pub fn scan(sql: &'a Sql) -> Option<Text<'a>> {
         let text = sql.parameterized.as_str();
-        let tokens = Tokenizer::new(&PostgreSqlDialect {}, text).tokenize_with_location().ok()?;
-        let mut offsets = Offsets::new(text);
-        let mut placed = Vec::with_capacity(tokens.len());
-        let mut by_location = HashMap::new();
-        for token in tokens {
-            if matches!(token.token, Token::Whitespace(_) | Token::EOF) {
-                continue;
-            }
-            let range = offsets.of(token.span.start)?..offsets.of(token.span.end)?;
-            let written = text.get(range.clone())?;
-            if !agrees(&token.token, written) {
-                return None;
-            }
-            by_location.insert(location(token.span.start), placed.len());
-            placed.push(Placed { token, range });
-        }
+        let placed = placed(text)?;
+        let places = placed.iter().enumerate();
+        let by_location = places.map(|(at, token)| (location(token.token.span.start), at)).collect();
         let mut scanned = Text {
             source: text,
             tokens: placed,
@@ -327,6 +314,24 @@ impl<'a> Text<'a> {
     pub fn written(&self, range: &Range<usize>) -> &'a str {
         &self.source[self.bytes(range)]
     }
+}
+
+/// The tokens of a text, other than blanks and comments. `None` if it has characters that aren't SQL.
+pub(crate) fn placed(text: &str) -> Option<Vec<Placed>> {
+    let tokens = Tokenizer::new(&PostgreSqlDialect {}, text).tokenize_with_location().ok()?;
+    let mut offsets = Offsets::new(text);
+    let mut placed = Vec::with_capacity(tokens.len());
+    for token in tokens {
+        if matches!(token.token, Token::Whitespace(_) | Token::EOF) {
+            continue;
+        }
+        let range = offsets.of(token.span.start)?..offsets.of(token.span.end)?;
+        if !agrees(&token.token, text.get(range.clone())?) {
+            return None;
+        }
+        placed.push(Placed { token, range });
+    }
+    Some(placed)
 }
 
 fn variable_name(piece: &Piece) -> Option<String> {

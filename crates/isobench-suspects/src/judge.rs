@@ -166,8 +166,8 @@ impl<'a> Judge<'a> {
             (Columns::These(these), Columns::All) | (Columns::All, Columns::These(these)) => these.clone(),
             (Columns::All, Columns::All) => BTreeSet::new(),
         };
-        // One statement reads at one moment.
-        if kind == Kind::StaleRead && read.at == back.at {
+        // One statement reads at one moment, or nothing can come between.
+        if read.at == back.at && (kind == Kind::StaleRead || self.programs.runs_code(&read.at)) {
             return None;
         }
         let (read_table, back_table) = (read.table.clone(), back.table.clone());

@@ -10,7 +10,6 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `item`, `scan`, `normal` | the normal form of a statement |
 //! | `folding` | sequences without repetitions |
 //! | `template` | transactions that differ in their values alone, and what is known of these values |
 //! | `locks` | which advisory locks are the same one |
@@ -26,7 +25,7 @@
 //! | `accepted` | the file of suspects that are accepted |
 //! | `text` | the same on one screen |
 //!
-//! Not here: captures' formats (`isobench_capture`), how a server reads statements (`isobench_sql`), what statements
+//! Not here: captures' formats (`isobench_capture`), the normal form of a statement and how a server reads it (`isobench_sql`), what statements
 //! do with rows (`isobench_program`), theory (`isobench_robustness`), servers and files.
 
 mod accepted;
@@ -35,14 +34,11 @@ mod between;
 mod copied;
 mod excluded;
 mod folding;
-mod item;
 mod judge;
 mod judged;
 mod live;
 mod locks;
-mod normal;
 mod programs;
-mod scan;
 mod script;
 mod suspect;
 mod template;
@@ -53,11 +49,9 @@ mod words;
 pub use accepted::{ACCEPTED_START, Accepted, AcceptedError, Unaccepted, Unknown, Why};
 pub use answer::{Answer, Between, FORMAT, Group, Row, Schedule};
 pub use between::{Carried, History};
-pub use item::{Element, Item, Source, Value};
 pub use judged::{Judged, judge};
 pub use live::{Live, Side};
 pub use locks::Lock;
-pub use normal::Normal;
 pub use programs::{Programs, Scripts};
 pub use script::{Assume, Written};
 pub use suspect::{Kind, State, Suspect};

@@ -103,6 +103,11 @@ impl Programs {
         self.templates.programs.get(self.places[template]?)
     }
 
+    /// True if a statement runs functions, between whose statements no application can be held.
+    pub(crate) fn runs_code(&self, at: &StatementId) -> bool {
+        self.templates.statements.iter().any(|one| one.runs_code && one.at == *at)
+    }
+
     pub(crate) fn step(&self, at: &StatementId) -> Option<usize> {
         self.names.get(at).copied()
     }

@@ -3,10 +3,10 @@
 use isobench_robustness::StatementId;
 use isobench_script::{Part, Script, Symbols, Writer, literal, parse};
 use isobench_sql::Catalog;
+use isobench_sql::normal::Normal;
 
 use crate::copied::Copied;
 use crate::locks::Lock;
-use crate::normal::Normal;
 use crate::template::{Known, MOST_STATEMENTS, Step, Template};
 
 /// What is taken for sure about values.

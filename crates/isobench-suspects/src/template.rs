@@ -6,11 +6,10 @@ use std::ops::Range;
 use isobench_capture::Datum;
 use isobench_isolation::Level;
 use isobench_replay::{End, Recorded, Role, Transaction};
+use isobench_sql::normal::{Normal, Source, Value};
 
 use crate::folding::folded;
-use crate::item::{Source, Value};
 use crate::locks::{Link, Lock, join, links};
-use crate::normal::Normal;
 
 /// Transactions of one level that differ in their values alone.
 #[derive(Debug)]

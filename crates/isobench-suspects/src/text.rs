@@ -73,16 +73,8 @@ fn live(text: &mut String, answer: &Answer, screen: Screen<'_>) {
     paragraph(text, &format!("While this was recorded, {}.", found.join(", and ")), screen.width, 0);
     let most = if screen.details { usize::MAX } else { MOST_LIVE };
     for (number, live) in (1..).zip(answer.live.iter().take(most)) {
-        let of_row: Vec<String> =
-            live.row.iter().map(|(column, value)| format!("{column} {value}")).collect();
-        let row = format!("{} {}", short(&live.table), of_row.join(", "));
-        let title = match live.kind {
-            Kind::Duplicate => format!("{row}: inserted twice"),
-            Kind::WriteSkew => format!("{row}: one row too {}", if is_fewer(live) { "few" } else { "many" }),
-            _ => format!("{row}: a change of {} is lost", columns(&live.sides[0].wrote)),
-        };
-        let _ =
-            writeln!(text, "{:>4}  {}", format!("{number}."), cut(&title, screen.width.saturating_sub(6)));
+        let title = cut(&live.title(), screen.width.saturating_sub(6));
+        let _ = writeln!(text, "{:>4}  {title}", format!("{number}."));
         let half = (screen.width.saturating_sub(6) / 2).max(20);
         let sides: Vec<Vec<String>> =
             live.sides.iter().map(|side| side_lines(side, live, half - 2)).collect();
@@ -91,13 +83,7 @@ fn live(text: &mut String, answer: &Answer, screen: Screen<'_>) {
             let both = format!("{:<half$}{}", part(&sides[0]), part(&sides[1]));
             let _ = writeln!(text, "      {}", both.trim_end());
         }
-        if let (Kind::WriteSkew, Some((_, rows))) = (live.kind, live.otherwise.first()) {
-            let one =
-                format!("after one of them the other one finds {rows}, and then this code never writes");
-            paragraph(text, &one, screen.width, 6);
-        } else if !live.otherwise.is_empty() {
-            let now = pairs(&live.sides[1].wrote);
-            let one = format!("it is {now}; one after the other it would be {}", pairs(&live.otherwise));
+        if let Some(one) = live.otherwise() {
             paragraph(text, &one, screen.width, 6);
         }
     }
@@ -106,6 +92,39 @@ fn live(text: &mut String, answer: &Answer, screen: Screen<'_>) {
         let _ = writeln!(text, "  {rest} more: --details");
     }
     text.push('\n');
+}
+
+impl Live {
+    /// What went wrong with which row, in a few words.
+    pub fn title(&self) -> String {
+        let of_row: Vec<String> =
+            self.row.iter().map(|(column, value)| format!("{column} {value}")).collect();
+        let row = format!("{} {}", short(&self.table), of_row.join(", "));
+        match self.kind {
+            Kind::Duplicate => format!("{row}: inserted twice"),
+            Kind::WriteSkew => format!("{row}: one row too {}", if is_fewer(self) { "few" } else { "many" }),
+            _ => format!("{row}: a change of {} is lost", columns(&self.sides[0].wrote)),
+        }
+    }
+
+    /// What both sides did, and what one after the other would have, in lines.
+    pub fn witness(&self) -> Vec<String> {
+        let sides = self.sides.iter().map(|side| side_lines(side, self, usize::MAX).join(", "));
+        sides.chain(self.otherwise()).collect()
+    }
+
+    /// What one after the other would have.
+    fn otherwise(&self) -> Option<String> {
+        match (self.kind, self.otherwise.first()?) {
+            (Kind::WriteSkew, (_, rows)) => {
+                Some(format!("after one of them the other one finds {rows}, and then this code never writes"))
+            }
+            _ => {
+                let (now, after) = (pairs(&self.sides[1].wrote), pairs(&self.otherwise));
+                Some(format!("it is {now}; one after the other it would be {after}"))
+            }
+        }
+    }
 }
 
 /// True if both took a row away.

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use isobench_sql::normal::Normal;
+
 use crate::copied::Copied;
-use crate::normal::Normal;
 use crate::suspect::{Kind, Suspect};
 use crate::template::{Template, is_write};
 

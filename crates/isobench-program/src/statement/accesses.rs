@@ -11,7 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use isobench_robustness::{Columns, Strength};
 use isobench_sql::{
-    BoundRelation, Catalog, LockStrength, RelationId, RelationKind, Triggers, Value, Wait, is_system_column,
+    Bound, BoundRelation, Catalog, LockStrength, RelationId, RelationKind, Triggers, Value, Wait,
+    is_system_column,
 };
 
 use super::Statement;
@@ -98,15 +99,34 @@ impl Statement<'_> {
     /// # Errors
     /// It isn't known: it may read and write anything of its tables, or of all if it has none.
     pub(crate) fn accesses(&self) -> Result<Vec<Access>, Unknown> {
-        self.accesses_with(false)
+        self.accesses_with(OfTriggers::Unknown)
     }
 
     /// The same without what triggers of the tables that it writes may do, whatever that is.
     pub(crate) fn accesses_but_for_triggers(&self) -> Result<Vec<Access>, Unknown> {
-        self.accesses_with(true)
+        self.accesses_with(OfTriggers::Ignored)
     }
 
-    fn accesses_with(&self, ignores_triggers: bool) -> Result<Vec<Access>, Unknown> {
+    fn accesses_with(&self, triggers: OfTriggers) -> Result<Vec<Access>, Unknown> {
+        let bound = self.understood()?;
+        if let Some(why) = self.catalog.calls(bound) {
+            return Err(why);
+        }
+        let mut found =
+            Accesses { statement: Some(self), catalog: self.catalog, triggers, found: Vec::new() };
+        for relation in &bound.relations {
+            found.relation(relation)?;
+        }
+        let mut accesses = found.found;
+        accesses.sort_by_key(|access| access.deed != Deed::Read);
+        Ok(accesses)
+    }
+
+    /// The server's reading of it.
+    ///
+    /// # Errors
+    /// There is none, or it may mean something else with values.
+    pub(super) fn understood(&self) -> Result<&Bound, Unknown> {
         if let Some(name) = &self.catalog.standing_in {
             return Err(format!("{name} may stand in for the server's own"));
         }
@@ -119,33 +139,33 @@ impl Statement<'_> {
                 "a minus directly before a variable begins a comment if the value is negative".to_owned()
             );
         }
-        let bound = self.bound.clone()?;
-        if let Some(why) = self.catalog.calls(bound) {
-            return Err(why);
-        }
-        let mut found =
-            Accesses { statement: self, catalog: self.catalog, ignores_triggers, found: Vec::new() };
-        for relation in &bound.relations {
-            found.relation(relation)?;
-        }
-        let mut accesses = found.found;
-        accesses.sort_by_key(|access| access.deed != Deed::Read);
-        Ok(accesses)
+        self.bound.clone()
     }
+}
+
+/// What is taken of triggers that aren't known to touch their row only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OfTriggers {
+    /// They make a statement unknown.
+    Unknown,
+    /// They are as if they weren't there.
+    Ignored,
+    /// They may change any column of the row; what else they do is known otherwise.
+    Row,
 }
 
 /// The accesses of a statement, as they are found.
 pub(super) struct Accesses<'e> {
-    statement: &'e Statement<'e>,
+    /// The statement whose values are known.
+    pub(super) statement: Option<&'e Statement<'e>>,
     pub(super) catalog: &'e Catalog,
-    /// Triggers are as if they weren't there.
-    pub(super) ignores_triggers: bool,
+    pub(super) triggers: OfTriggers,
     pub(super) found: Vec<Access>,
 }
 
 impl Accesses<'_> {
     /// What is done with a relation where the statement names it.
-    fn relation(&mut self, bound: &BoundRelation) -> Result<(), Unknown> {
+    pub(super) fn relation(&mut self, bound: &BoundRelation) -> Result<(), Unknown> {
         let Some(id) = self.catalog.relation_of(bound) else {
             return Err("it uses a relation that isobench doesn't know".to_owned());
         };
@@ -167,6 +187,10 @@ impl Accesses<'_> {
         }
     }
 
+    fn operand(&self, id: RelationId, column: i32, value: &Value) -> Option<Operand> {
+        self.statement?.operand(id, column, value)
+    }
+
     /// The rows that are found in a table, as a plain read.
     fn rows(&self, id: RelationId, bound: &BoundRelation) -> Access {
         let found = &bound.found;
@@ -183,7 +207,7 @@ impl Accesses<'_> {
         let everywhere = id == table && !(bound.only && has_parts);
         let mut certain = found.exactly && everywhere;
         for (number, value) in &found.equal {
-            match (self.catalog.column_name(id, *number), self.statement.operand(id, *number, value)) {
+            match (self.catalog.column_name(id, *number), self.operand(id, *number, value)) {
                 (Some(name), Some(value)) => drop(equal.insert(name, value)),
                 (name, _) => {
                     tested.extend(name);
@@ -281,7 +305,8 @@ impl Accesses<'_> {
         let after: BTreeMap<String, Operand> =
             stays.chain(&values).map(|(column, value)| (column.clone(), value.clone())).collect();
         self.unique(access.table, &after, Some(&set));
-        access.reads = self.read_by_checks(access.table, &set, read_by_triggers(&triggers, access.reads));
+        let reads = self.read_by_code(&triggers, read_by_triggers(&triggers, access.reads));
+        access.reads = self.read_by_checks(access.table, &set, reads);
         access.writes = Columns::These(set.clone());
         access.sets = values;
         access.in_result = false;
@@ -302,8 +327,9 @@ impl Accesses<'_> {
     fn changed(&self, id: RelationId, updated: &BTreeSet<i32>, triggers: &Triggers) -> BTreeSet<String> {
         let mut set = self.names(id, updated);
         set.extend(triggers.on_update.iter().cloned());
+        let any = self.triggers == OfTriggers::Row && triggers.may(|event| event.update);
         let members = self.catalog.members(id).flat_map(|member| &member.columns);
-        set.extend(members.filter(|column| column.generated).map(|column| column.name.clone()));
+        set.extend(members.filter(|column| any || column.generated).map(|column| column.name.clone()));
         set
     }
 
@@ -313,8 +339,15 @@ impl Accesses<'_> {
         self.require_plain(access.table, triggers.may(|event| event.delete))?;
         self.read_before(id, bound, &access);
         self.children(access.table, &access.equal, None)?;
-        self.found.push(Access { in_result: false, ..access });
+        let reads = self.read_by_code(&triggers, access.reads.clone());
+        self.found.push(Access { in_result: false, reads, ..access });
         Ok(())
+    }
+
+    /// These columns of a row that is changed, and those that the code of triggers may read of it.
+    fn read_by_code(&self, triggers: &Triggers, reads: Columns) -> Columns {
+        let fires = triggers.may(|event| event.insert || event.update || event.delete);
+        if self.triggers == OfTriggers::Row && fires { Columns::All } else { reads }
     }
 
     /// MERGE finds rows as its snapshot has them, and changes, deletes or inserts some.
@@ -355,7 +388,7 @@ impl Accesses<'_> {
                 Columns::All
             } else {
                 let read = read_by_triggers(&triggers, self.columns(id, &bound.read));
-                self.read_by_checks(table, &set, read)
+                self.read_by_checks(table, &set, self.read_by_code(&triggers, read))
             };
             self.parents((id, table), &BTreeMap::new(), Some(&set), false);
             self.children(table, &BTreeMap::new(), Some(&set))?;
@@ -399,7 +432,7 @@ impl Accesses<'_> {
     /// Those of the values of columns that are known.
     fn values(&self, id: RelationId, values: &BTreeMap<i32, Value>) -> BTreeMap<String, Operand> {
         let known = |(number, value): (&i32, &Value)| {
-            Some((self.catalog.column_name(id, *number)?, self.statement.operand(id, *number, value)?))
+            Some((self.catalog.column_name(id, *number)?, self.operand(id, *number, value)?))
         };
         values.iter().filter_map(known).collect()
     }

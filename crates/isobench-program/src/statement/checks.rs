@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use isobench_robustness::Columns;
 use isobench_sql::{Check, OnChange, RelationId, RelationKind};
 
-use super::accesses::{Access, Accesses, Deed, Unknown, anything, of};
+use super::accesses::{Access, Accesses, Deed, OfTriggers, Unknown, anything, of};
 use super::operand::Operand;
 
 impl Accesses<'_> {
@@ -88,7 +88,7 @@ impl Accesses<'_> {
     pub(super) fn require_plain(&self, table: RelationId, fires: bool) -> Result<(), Unknown> {
         let relation = &self.catalog.relations[table];
         match () {
-            () if fires && !self.ignores_triggers => {
+            () if fires && self.triggers == OfTriggers::Unknown => {
                 Err(format!("isobench doesn't know what triggers of {} do", relation.name))
             }
             () if relation.rules => Err(format!("{} has rules", relation.name)),

@@ -18,7 +18,7 @@ pub(super) fn touched(read: &mut [Vec<Vec<Read>>]) -> BTreeSet<RelationId> {
     let mut all: BTreeSet<RelationId> = statements().flat_map(Read::touched).collect();
     all.extend(statements().flat_map(|statement| &statement.behind));
     for statement in read.iter_mut().flatten().flatten() {
-        if statement.accesses.is_err() {
+        if statement.is_unknown() {
             statement.tables.clone_from(&all);
         }
     }
@@ -57,10 +57,8 @@ pub(super) fn parts_of_text(read: &mut [Vec<Vec<Read>>], variables: &Variables, 
         let text = statement.unquoted.iter().find(|slot| !variables.is_number(**slot));
         if let (Some(slot), true) = (text, touches_rows(statement.kind, &statement.text)) {
             let name = symbols.name(*slot);
-            statement.accesses =
-                Err(format!("variable {name} stands outside of quotes, and may be more than a number"));
-            statement.but_for_triggers.clear();
-            statement.gives = None;
+            statement
+                .forget(format!("variable {name} stands outside of quotes, and may be more than a number"));
             statement.names_by_variable = true;
         }
     }
@@ -70,7 +68,9 @@ pub(super) fn parts_of_text(read: &mut [Vec<Vec<Read>>], variables: &Variables, 
 /// too.
 pub(super) fn drop_fresh(read: &mut [Vec<Vec<Read>>]) {
     let statements = || read.iter().flatten().flatten();
-    let accesses = statements().flat_map(|statement| statement.accesses.iter().flatten());
+    let accesses =
+        statements().filter_map(|statement| statement.accesses.as_ref().ok().or(statement.code.as_ref()));
+    let accesses = accesses.flatten();
     let given = accesses.filter(|access| access.deed == Deed::Vacant && !access.fresh);
     let given: Vec<(RelationId, Columns)> =
         given.map(|access| (access.table, access.reads.clone())).collect();
@@ -80,7 +80,8 @@ pub(super) fn drop_fresh(read: &mut [Vec<Vec<Read>>]) {
         behind.contains(&access.table) || given.iter().any(same)
     };
     for statement in read.iter_mut().flatten().flatten() {
-        if let Ok(accesses) = &mut statement.accesses {
+        let code = statement.code.as_mut();
+        if let Some(accesses) = statement.accesses.as_mut().ok().or(code) {
             accesses.retain(|access| !access.fresh || is_given(access));
         }
     }
@@ -99,6 +100,10 @@ pub(super) fn renamed(read: &mut [Vec<Vec<Read>>]) {
         matches!(first.as_str(), "create" | "alter" | "drop" | "import")
     };
     for statement in read.iter_mut().flatten().flatten() {
+        // Code may have any of these names.
+        if everything.is_some() || !names.is_empty() {
+            statement.code = None;
+        }
         if !touches_rows(statement.kind, &statement.text) || own(&statement.text) {
             continue;
         }
@@ -108,9 +113,7 @@ pub(super) fn renamed(read: &mut [Vec<Vec<Read>>]) {
             (None, Some(name)) => format!("a script makes or changes {name}"),
             (None, None) => continue,
         };
-        statement.accesses = Err(why);
-        statement.but_for_triggers.clear();
-        statement.gives = None;
+        statement.forget(why);
     }
 }
 
@@ -141,7 +144,8 @@ pub(super) fn change_versions(read: &mut [Vec<Vec<Read>>]) {
     });
     let versions: BTreeSet<String> = mentioned.collect();
     for statement in read.iter_mut().flatten().flatten() {
-        for access in statement.accesses.iter_mut().flatten() {
+        let code = statement.code.iter_mut().flatten();
+        for access in statement.accesses.iter_mut().flatten().chain(code) {
             if let (Deed::Update | Deed::InsertOrUpdate, Columns::These(set)) =
                 (access.deed, &mut access.writes)
             {

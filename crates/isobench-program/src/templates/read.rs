@@ -134,6 +134,9 @@ pub(super) struct Read {
     pub(super) accesses: Result<Vec<Access>, String>,
     /// Its accesses without what triggers may do, where a trigger makes them unknown.
     pub(super) but_for_triggers: Vec<Access>,
+    /// What it may do with all code that it reaches, in any order and any number of times, if that makes its accesses
+    /// unknown and all of it is known.
+    pub(super) code: Option<Vec<Access>>,
     /// The advisory locks that it takes.
     pub(super) locks: Vec<AdvisoryLock>,
     /// The tables that LOCK locks.
@@ -193,6 +196,7 @@ impl Read {
             text,
             accesses: Ok(Vec::new()),
             but_for_triggers: Vec::new(),
+            code: None,
             locks: Vec::new(),
             table_locks: Vec::new(),
             tables: BTreeSet::new(),
@@ -229,6 +233,8 @@ impl Read {
             let accesses = statement.accesses();
             if accesses.is_err() {
                 self.but_for_triggers = statement.accesses_but_for_triggers().unwrap_or_default();
+                self.code = statement.accesses_with_code();
+                self.tables.extend(self.code.iter().flatten().map(|access| access.table));
             }
             self.accesses = accesses.map(|accesses| flows.narrowed(number, accesses));
             self.locks = statement.advisory_locks();
@@ -243,6 +249,19 @@ impl Read {
             self.unguarded = Unguarded::of_functions(names.map(String::as_str), &catalog.hidden);
         }
         self.give(flows.gives(number), catalog);
+    }
+
+    /// Takes it for not understood.
+    pub(super) fn forget(&mut self, why: String) {
+        self.accesses = Err(why);
+        self.but_for_triggers.clear();
+        self.code = None;
+        self.gives = None;
+    }
+
+    /// True if it may read and write anything.
+    pub(super) fn is_unknown(&self) -> bool {
+        self.accesses.is_err() && self.code.is_none()
     }
 
     /// Notes the columns of its result. Of a statement that isn't understood, variables may get any values.

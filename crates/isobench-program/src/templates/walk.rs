@@ -92,7 +92,7 @@ impl Walk<'_> {
         let mut found: Vec<Operation> = Vec::new();
         for read in self.commands.iter().flatten() {
             let hidden = hidden_checks(read, self.catalog);
-            let accesses = read.accesses.iter().flatten().chain(&hidden);
+            let accesses = read.accesses.iter().flatten().chain(read.code.iter().flatten()).chain(&hidden);
             let ways =
                 accesses.flat_map(|access| self.access(Way::default(), access, How::default(), &read.at));
             let newest = ways.flat_map(|way| way.operations).filter(|one| one.newest);
@@ -386,17 +386,13 @@ impl Walk<'_> {
                 way.mark(*mark, name);
             }
         }
-        let accesses = if let Ok(accesses) = &read.accesses {
-            self.sets.without_order(accesses.clone(), self.catalog)
-        } else {
+        let accesses = self.accesses_of(read);
+        if read.is_unknown() {
             for way in &mut ways {
                 let statement = way.statement;
                 way.operations.extend(unknown(OTHER_TABLES, &read.at, statement));
             }
-            let all = |table: &RelationId| [Deed::Read, Deed::Update].map(|deed| anything(*table, deed));
-            let checks = hidden_checks(read, self.catalog);
-            read.tables.iter().flat_map(all).chain(checks).collect()
-        };
+        }
         for way in &mut ways {
             way.tells |= read.tells();
             for lock in &read.locks {
@@ -407,19 +403,46 @@ impl Walk<'_> {
             }
         }
         self.lock_written(read, &accesses, &mut ways);
+        if let (Err(_), Some(code)) = (&read.accesses, &read.code) {
+            // Each of its statements may come before each other one, and has a snapshot of its own.
+            ways = self.all(read, code, ways)?;
+            for way in &mut ways {
+                way.statement += 2;
+            }
+        }
+        ways = self.all(read, &accesses, ways)?;
+        for way in &mut ways {
+            way.operations.extend(read.unguarded.operations(&read.at, way.statement + 1));
+            way.statement += 2;
+        }
+        Some(ways)
+    }
+
+    /// What a statement does with rows, wherever that is known from.
+    fn accesses_of(&self, read: &Read) -> Vec<Access> {
+        let checks = || hidden_checks(read, self.catalog);
+        match (&read.accesses, &read.code) {
+            (Ok(accesses), _) => self.sets.without_order(accesses.clone(), self.catalog),
+            (Err(_), Some(code)) => code.iter().cloned().chain(checks()).collect(),
+            (Err(_), None) => {
+                let all = |table: &RelationId| [Deed::Read, Deed::Update].map(|deed| anything(*table, deed));
+                read.tables.iter().flat_map(all).chain(checks()).collect()
+            }
+        }
+    }
+
+    /// The ways after these accesses of a statement; `None` if there are too many.
+    fn all(&self, read: &Read, accesses: &[Access], mut ways: Vec<Way>) -> Option<Vec<Way>> {
         let waits = accesses.iter().filter(|access| may_wait(access.deed)).count();
-        for access in &accesses {
+        for access in accesses {
             // Where it waits more than once, a row may be looked for before it waits for another one.
-            let finds = may_wait(access.deed) && self.rows.found.contains(&read.at);
+            let known = read.accesses.is_ok() && self.rows.found.contains(&read.at);
+            let finds = known && may_wait(access.deed);
             let how = How { found: read.finds && access.in_result || finds, early: waits > 1 };
             ways = ways.into_iter().flat_map(|way| self.access(way, access, how, &read.at)).collect();
             if ways.len() > 4 * MOST_BRANCHES {
                 return None;
             }
-        }
-        for way in &mut ways {
-            way.operations.extend(read.unguarded.operations(&read.at, way.statement + 1));
-            way.statement += 2;
         }
         Some(ways)
     }

@@ -9,6 +9,7 @@
 
 mod changed;
 mod dice;
+mod functions;
 mod run;
 mod schedules;
 mod schema;
@@ -28,6 +29,7 @@ use isobench_sql::Catalog;
 use isobench_testkit::installed::{postgresql_programs, skip};
 
 use dice::Dice;
+use functions::{add_trigger, put_into_functions};
 use schedules::{Part, Stage, Tally};
 use schema::Schema;
 use scripts::{Maker, Script};
@@ -216,6 +218,40 @@ fn no_split_at_proved_levels_has_an_outcome_of_its_own() {
     assert!(count < SETS || 5 * broken >= lowered, "{broken} of {lowered} are broken one level lower");
 }
 
+/// Random scripts whose statements are in functions, with a trigger.
+#[test]
+fn no_split_of_scripts_with_functions_has_an_outcome_of_its_own() {
+    let Some((_server, mut stage)) = stage("no_split_of_scripts_with_functions_has_an_outcome_of_its_own")
+    else {
+        return;
+    };
+    let first = number("ISOBENCH_PROVED_SEED", 1);
+    let count = number("ISOBENCH_PROVED_SETS", SETS) / 2;
+    let (mut tally, mut failures) = (Tally::default(), Vec::new());
+    let (mut known, mut unknown, mut below) = (0, 0, 0);
+    for seed in first..first + count {
+        let mut set = Set::random(&mut stage, seed);
+        let mut dice = Dice::of(seed);
+        let functions = put_into_functions(&mut set.scripts, &mut set.schema, &mut dice);
+        let has_trigger = dice.chance(60) && add_trigger(&mut set.schema, &mut dice);
+        if functions == 0 && !has_trigger || stage.set_up(&set.schema).is_err() {
+            continue;
+        }
+        let catalog = catalog(&mut stage);
+        let Some((levels, unread)) = proved(&mut stage, &catalog, &set.scripts, true) else { continue };
+        (known, unknown) = (known + functions.saturating_sub(unread), unknown + unread);
+        below += u64::from(levels.iter().any(|level| *level < Level::Serializable));
+        set.levels = levels;
+        if let Err(why) = set.judge(&mut stage, &set.levels, &mut dice, &mut tally) {
+            let set = set.describe(&set.levels);
+            failures.push(format!("ISOBENCH_PROVED_SEED={seed}:\n{set}{why}"));
+        }
+    }
+    eprintln!("{known} functions understood, {unknown} not; {below} sets below serializable; {tally}");
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+    assert!(known > unknown, "{known} functions understood, {unknown} not");
+}
+
 const RC: Level = Level::ReadCommitted;
 const RR: Level = Level::RepeatableRead;
 const SER: Level = Level::Serializable;
@@ -223,10 +259,15 @@ const SER: Level = Level::Serializable;
 /// Tables `a` and `b` with a key and two values.
 const TABLES: &str = "CREATE TABLE a (k int PRIMARY KEY, v int NOT NULL, w int NOT NULL); \
     CREATE TABLE b (k int PRIMARY KEY, v int NOT NULL, w int NOT NULL); \
-    INSERT INTO a SELECT g, g % 4, (g + 1) % 3 FROM generate_series(0, 9) g; INSERT INTO b SELECT * FROM a";
+    INSERT INTO a SELECT g, g % 4, (g + 1) % 3 FROM generate_series(0, 9) g; INSERT INTO b SELECT * FROM a; \
+    CREATE FUNCTION of_a(key int) RETURNS int LANGUAGE plpgsql AS 'DECLARE n int; BEGIN \
+        SELECT v INTO n FROM a WHERE k = key; RETURN n; END'; \
+    CREATE FUNCTION of_b(int) RETURNS int LANGUAGE sql AS 'SELECT v FROM b WHERE k = $1'; \
+    CREATE FUNCTION set_b(key int, new_v int) RETURNS void LANGUAGE plpgsql AS 'BEGIN \
+        IF new_v > 0 THEN UPDATE b SET v = new_v WHERE k = key; END IF; END'";
 
 /// Scripts, and the lowest levels at which they are safe: one level lower they aren't, on a server.
-const KNOWN: [(&str, &[&str], &[Level]); 14] = [
+const KNOWN: [(&str, &[&str], &[Level]); 15] = [
     (
         "a lost update",
         &[
@@ -239,6 +280,14 @@ const KNOWN: [(&str, &[&str], &[Level]); 14] = [
         &[
             "BEGIN;\nSELECT v AS x FROM a WHERE k = 1 \\gset\nUPDATE b SET v = :x + 1 WHERE k = 1;\nCOMMIT;\n",
             "BEGIN;\nSELECT v AS x FROM b WHERE k = 1 \\gset\nUPDATE a SET v = :x + 2 WHERE k = 1;\nCOMMIT;\n",
+        ],
+        &[SER, SER],
+    ),
+    (
+        "write skew in functions",
+        &[
+            "BEGIN;\nSELECT of_a(1) AS x \\gset\nSELECT set_b(1, :x + 1);\nCOMMIT;\n",
+            "BEGIN;\nSELECT of_b(1) AS x \\gset\nUPDATE a SET v = :x + 2 WHERE k = 1;\nCOMMIT;\n",
         ],
         &[SER, SER],
     ),

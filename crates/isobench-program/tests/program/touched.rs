@@ -76,6 +76,75 @@ fn what_a_run_touches_is_in_the_program() {
     assert!(judged > count / 4, "{judged} of {count}");
 }
 
+/// Functions and triggers in the forms that are read.
+const CODE: &str = "
+CREATE TABLE one (id int PRIMARY KEY, v int NOT NULL);
+CREATE TABLE two (id int PRIMARY KEY, v int NOT NULL);
+CREATE TABLE three (id serial PRIMARY KEY, one int REFERENCES one ON DELETE CASCADE, v int);
+CREATE TABLE noted (at timestamptz DEFAULT now(), what text);
+INSERT INTO one SELECT g, g FROM generate_series(1, 9) g;
+INSERT INTO two SELECT * FROM one;
+INSERT INTO three (one, v) SELECT id, v FROM one;
+CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    INSERT INTO noted (what) VALUES (TG_OP || ' ' || TG_TABLE_NAME || ' ' || NEW.id); RETURN NEW; END $$;
+CREATE TRIGGER two_noted AFTER INSERT OR UPDATE ON two FOR EACH ROW EXECUTE FUNCTION note();
+CREATE FUNCTION of_one(int) RETURNS bigint LANGUAGE sql AS 'SELECT v FROM one WHERE id = $1';
+CREATE FUNCTION atomic(key int) RETURNS int LANGUAGE sql BEGIN ATOMIC
+    UPDATE two SET v = v + 1 WHERE id = key; SELECT v FROM two WHERE id = key; END;
+CREATE FUNCTION chosen(key int) RETURNS SETOF one LANGUAGE plpgsql AS $$
+DECLARE n int := (SELECT count(*) FROM three); row one%ROWTYPE;
+BEGIN
+    IF n > 100 THEN RAISE EXCEPTION 'too many: %', (SELECT max(v) FROM two); END IF;
+    FOR row IN SELECT * FROM one WHERE id <= key LOOP
+        UPDATE two SET v = row.v WHERE id = row.id;
+        n := n + of_one(row.id);
+        RETURN NEXT row;
+    END LOOP;
+    FOR i IN 1..2 LOOP DELETE FROM one WHERE id = key + 100; END LOOP;
+    RETURN QUERY SELECT id, v FROM one WHERE id = key;
+END $$;
+CREATE FUNCTION taken(OUT id int, OUT job_v int) LANGUAGE plpgsql AS $$ BEGIN
+    WITH first AS (SELECT t.id FROM two t ORDER BY t.id FOR UPDATE SKIP LOCKED LIMIT 1)
+    UPDATE two SET v = two.v + 1 FROM first WHERE two.id = first.id RETURNING two.id, two.v INTO taken.id, job_v;
+END $$;
+CREATE FUNCTION here() RETURNS int LANGUAGE plpgsql SET search_path = public AS $$ BEGIN
+    CASE (SELECT v FROM one WHERE id = 1) WHEN 1 THEN RETURN 1; ELSE RETURN 2; END CASE; END $$;
+CREATE FUNCTION built(name text) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+    EXECUTE 'UPDATE ' || name || ' SET v = 1'; END $$;
+CREATE FUNCTION caught() RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+    INSERT INTO one VALUES (1, 1); EXCEPTION WHEN unique_violation THEN DELETE FROM two; END $$;
+CREATE FUNCTION calls_built() RETURNS void LANGUAGE sql AS 'SELECT built(''one'')';
+";
+
+#[test]
+fn what_functions_touch_is_in_the_program() {
+    let Some((_server, mut connection)) = installed("what_functions_touch_is_in_the_program") else { return };
+    connection.execute(CODE).unwrap();
+    let mut catalog = load(&mut connection);
+    for (text, understood) in [
+        ("SELECT of_one(3)", true),
+        ("SELECT atomic(3)", true),
+        ("SELECT * FROM chosen(3)", true),
+        ("SELECT * FROM taken()", true),
+        ("SELECT here()", true),
+        ("UPDATE two SET v = of_one(id)::int WHERE id < 3", true),
+        ("INSERT INTO two VALUES (20, 1), (21, 2)", true),
+        ("DELETE FROM one WHERE id = 2", true),
+        ("SELECT built('two')", false),
+        ("SELECT caught()", false),
+        ("SELECT calls_built()", false),
+    ] {
+        let mut symbols = Symbols::new();
+        let scripts = [parse("s", &format!("{text};\n"), &mut symbols).unwrap()];
+        catalog.read_statements(&scripts, &mut Asked(&mut connection)).unwrap();
+        let run = run(&mut connection, text, &catalog).expect(text);
+        assert!(!run.read.is_empty() || !run.written.is_empty(), "{text}");
+        let program = program(&scripts, &symbols, &catalog);
+        assert_eq!(program.is_some(), understood, "{text}");
+        assert_eq!(program.and_then(|program| missing("run", &run, &program)), None, "{text}");
+    }
+}
+
 /// The tables that one of these misses.
 fn missing(by: &str, found: &Tables, program: &Tables) -> Option<String> {
     let written: Vec<&String> = found.written.difference(&program.written).collect();

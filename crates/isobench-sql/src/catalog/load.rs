@@ -7,13 +7,13 @@ use crate::BUILTINS;
 use super::hidden::Hidden;
 use super::queries::{
     CALLED, CALLS, CHECKS, COLUMNS, FOREIGN_KEYS, FUNCTIONS, HIDDEN, JIT, KEYS, OPERATORS, RELATIONS,
-    SETTINGS, STANDING_IN, SYSTEM_FUNCTIONS, TRIGGERS, UNIQUENESS,
+    ROUTINES, SETTINGS, STANDING_IN, SYSTEM_FUNCTIONS, TRIGGERS, UNIQUENESS,
 };
 use super::relation::{
-    Check, Column, ColumnType, Events, ForeignKey, Inheritance, OnChange, Relation, RelationKind, Triggers,
-    Uniqueness,
+    Check, Column, ColumnType, Events, ForeignKey, Inheritance, OnChange, Relation, RelationKind, Run,
+    Triggers, Uniqueness,
 };
-use super::trigger::Body;
+use super::trigger::RowBody;
 use super::{Catalog, FunctionFacts, RelationId};
 use crate::names::name_in_sql;
 
@@ -77,6 +77,7 @@ impl Catalog {
         note_fresh(&mut catalog, &sequences, query);
         catalog.foreign_keys = foreign_keys(&query(FOREIGN_KEYS)?);
         add_functions(&mut catalog, query)?;
+        catalog.add_routines(&query(ROUTINES)?);
         add_rules_of_rows(&mut catalog, query)?;
         add_hidden(&mut catalog.hidden, &query(HIDDEN)?);
         for row in query(STANDING_IN)? {
@@ -246,7 +247,7 @@ fn add_trigger(catalog: &mut Catalog, row: &[Option<String>]) {
     let bits = number(row, 2);
     let events = Events { insert: bits & 4 != 0, update: bits & 16 != 0, delete: bits & 8 != 0 };
     let (own, has_condition) = (truth(row, 3), truth(row, 4));
-    let body = row.get(5).and_then(Option::as_deref).and_then(|source| Body::of(source, catalog));
+    let body = row.get(5).and_then(Option::as_deref).and_then(|source| RowBody::of(source, catalog));
     // What isn't a column may be a function of the row.
     let relation = &catalog.relations[id];
     let body = body.filter(|body| {
@@ -255,6 +256,9 @@ fn add_trigger(catalog: &mut Catalog, row: &[Option<String>]) {
     let triggers = &mut catalog.relations[id].triggers;
     if body.is_none() && !own {
         triggers.unknown.add(events);
+        // Its condition may call functions, and a constraint may wait for COMMIT.
+        triggers.opaque |= truth(row, 8) || row.get(5).is_none_or(Option::is_none);
+        triggers.runs.insert(Run { function: oid(row, 6), table: oid(row, 7) });
     }
     if let Some(body) = &body {
         triggers.reads.extend(body.reads.iter().cloned());
@@ -264,8 +268,8 @@ fn add_trigger(catalog: &mut Catalog, row: &[Option<String>]) {
     if bits & 3 != 3 {
         return;
     }
-    let writes_all = body.as_ref().is_some_and(Body::writes_all);
-    let deletes_all = body.as_ref().is_some_and(Body::deletes_all);
+    let writes_all = body.as_ref().is_some_and(RowBody::writes_all);
+    let deletes_all = body.as_ref().is_some_and(RowBody::deletes_all);
     triggers.before_row.add(Events {
         insert: events.insert && !writes_all,
         update: events.update && !writes_all,

@@ -95,13 +95,49 @@ SELECT n.nspname, c.relname, t.tgtype::pg_catalog.int4,
              AND d.refclassid IN ('pg_catalog.pg_proc'::pg_catalog.regclass, 'pg_catalog.pg_operator'::pg_catalog.regclass)
              AND d.refobjid <> t.tgfoid)
          AND NOT EXISTS (", functions_of!("t.tgqual"), ")
-       THEN p.prosrc END
+       THEN p.prosrc END,
+       p.oid, c.oid, t.tgdeferrable OR t.tgoldtable IS NOT NULL OR t.tgnewtable IS NOT NULL
 FROM pg_catalog.pg_trigger t
 JOIN pg_catalog.pg_class c ON c.oid = t.tgrelid
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_catalog.pg_proc p ON p.oid = t.tgfoid
 JOIN pg_catalog.pg_language l ON l.oid = p.prolang
 WHERE NOT t.tgisinternal AND t.tgenabled <> 'D'");
+
+/// The functions of users whose bodies may be read: name, language, source, the names, types and modes of their
+/// parameters, the search path that they set, and the type that they return. Not those with parameters of any type, other
+/// settings, or defaults that call functions.
+pub(super) const ROUTINES: &str = concat!("
+WITH types (oid, name, pseudo) AS (
+    SELECT t.oid, pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(t.typname), t.typtype = 'p'
+    FROM pg_catalog.pg_type t JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace
+), arguments (oid, list) AS (
+    SELECT p.oid, pg_catalog.json_agg(pg_catalog.json_build_array(COALESCE(p.proargnames[a.place], ''), t.name,
+                                                                  COALESCE(p.proargmodes[a.place], 'i')) ORDER BY a.place)
+    FROM pg_catalog.pg_proc p
+    CROSS JOIN LATERAL pg_catalog.unnest(COALESCE(p.proallargtypes, p.proargtypes::pg_catalog.oid[]))
+        WITH ORDINALITY AS a(type, place)
+    LEFT JOIN types t ON t.oid = a.type AND NOT t.pseudo
+    GROUP BY p.oid
+)
+SELECT f.oid, f.proname, l.lanname,
+       CASE WHEN f.prosrc <> '' THEN f.prosrc
+            ELSE substring(pg_catalog.pg_get_functiondef(f.oid) FROM 'BEGIN ATOMIC.*|RETURN .*') END,
+       COALESCE(a.list::pg_catalog.text, '[]'),
+       substring(f.proconfig[1] FROM '^search_path=(.*)$'),
+       CASE WHEN NOT r.pseudo THEN r.name END
+FROM pg_catalog.pg_proc f
+JOIN pg_catalog.pg_language l ON l.oid = f.prolang
+JOIN types r ON r.oid = f.prorettype
+LEFT JOIN arguments a ON a.oid = f.oid
+WHERE f.pronamespace NOT IN ('pg_catalog'::pg_catalog.regnamespace, 'information_schema'::pg_catalog.regnamespace)
+  AND f.prokind = 'f' AND l.lanname IN ('sql', 'plpgsql') AND f.prosupport = 0
+  AND COALESCE(pg_catalog.cardinality(f.proconfig) = 1 AND f.proconfig[1] LIKE 'search_path=%', f.proconfig IS NULL)
+  AND (f.pronargdefaults = 0
+       OR NOT EXISTS (", functions_of!("f.proargdefaults"), ")
+      AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d
+                      WHERE d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND d.objid = f.oid
+                        AND d.refclassid IN ('pg_catalog.pg_proc'::pg_catalog.regclass, 'pg_catalog.pg_operator'::pg_catalog.regclass)))");
 
 /// The columns of users' relations.
 pub(super) const COLUMNS: &str = "

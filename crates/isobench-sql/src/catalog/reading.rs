@@ -26,8 +26,8 @@ pub fn changes_with_others(name: &str) -> bool {
 }
 
 impl Catalog {
-    /// Asks the server how it reads the statements of scripts, unless that was asked before. None is executed
-    /// ([`isobench_sql`]).
+    /// Asks the server how it reads the statements of scripts, unless that was asked before, and those of the functions
+    /// that they reach. None is executed ([`isobench_sql`]).
     ///
     /// # Errors
     /// The session is lost.
@@ -50,7 +50,7 @@ impl Catalog {
         let asked: Vec<&str> = texts.iter().map(String::as_str).collect();
         let readings = read_statements(&asked, &self.builtins, server)?;
         self.readings.extend(texts.into_iter().zip(readings));
-        Ok(())
+        self.read_bodies(server)
     }
 
     /// A statement as the server reads it, by its text with `$1`, `$2`, …
@@ -67,15 +67,18 @@ impl Catalog {
 
     /// What it calls that may read or write tables.
     pub fn calls(&self, bound: &Bound) -> Option<String> {
+        let name = bound.functions.iter().find_map(|oid| self.called.functions.get(oid));
+        name.map(|name| format!("isobench doesn't know what function {name}() reads and writes"))
+            .or_else(|| self.calls_otherwise(bound))
+    }
+
+    /// The same but for functions.
+    pub fn calls_otherwise(&self, bound: &Bound) -> Option<String> {
         let first = |called: &BTreeSet<u32>, known: &BTreeMap<u32, String>| {
             called.iter().find_map(|oid| known.get(oid).cloned())
         };
-        first(&bound.functions, &self.called.functions)
-            .map(|name| format!("isobench doesn't know what function {name}() reads and writes"))
-            .or_else(|| {
-                first(&bound.operators, &self.called.operators)
-                    .map(|name| format!("operator {name} may call a function of a user"))
-            })
+        first(&bound.operators, &self.called.operators)
+            .map(|name| format!("operator {name} may call a function of a user"))
             .or_else(|| {
                 first(&bound.types, &self.called.types)
                     .map(|name| format!("type {name} calls a function of a user"))

@@ -172,6 +172,15 @@ pub enum ColumnType {
     Composite,
 }
 
+/// A function of users that is called, or that a trigger runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Run {
+    /// The function, by OID.
+    pub function: u32,
+    /// The table whose rows a trigger gives it, by OID; 0 if it is called.
+    pub table: u32,
+}
+
 /// What the triggers of a table may do.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Triggers {
@@ -188,6 +197,10 @@ pub struct Triggers {
     pub reads: BTreeSet<String>,
     /// They may read all columns.
     pub reads_row: bool,
+    /// What they run, as far as that does more.
+    pub runs: BTreeSet<Run>,
+    /// Some of what they run can't be read, or isn't run with the statement.
+    pub opaque: bool,
 }
 
 /// Events that fire triggers.
@@ -210,6 +223,8 @@ impl Triggers {
         self.on_update.extend(other.on_update.iter().cloned());
         self.reads.extend(other.reads.iter().cloned());
         self.reads_row |= other.reads_row;
+        self.runs.extend(&other.runs);
+        self.opaque |= other.opaque;
     }
 
     /// True if a row has the values that an INSERT gives it.

@@ -14,7 +14,7 @@ use super::Catalog;
 
 /// What a trigger function does.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Body {
+pub(super) struct RowBody {
     /// The columns of the row that it may give a value.
     pub assigned: BTreeSet<String>,
     /// The columns of the row that it reads.
@@ -80,16 +80,16 @@ const PLAIN_TYPES: [&str; 21] = [
     "varchar",
 ];
 
-impl Body {
+impl RowBody {
     /// Reads the source of a function. `None` if it may do more.
-    pub(super) fn of(source: &str, catalog: &Catalog) -> Option<Body> {
+    pub(super) fn of(source: &str, catalog: &Catalog) -> Option<RowBody> {
         if catalog.operators.iter().any(|operator| source.contains(operator.as_str())) {
             return None;
         }
         let tokens = Tokenizer::new(&PostgreSqlDialect {}, source).tokenize().ok()?;
         let tokens: Vec<Token> =
             tokens.into_iter().filter(|token| !matches!(token, Token::Whitespace(_))).collect();
-        let mut reader = Reader { catalog, tokens: &tokens, place: 0, body: Body::default() };
+        let mut reader = Reader { catalog, tokens: &tokens, place: 0, body: RowBody::default() };
         reader.word("begin")?;
         reader.statements()?;
         reader.word("end")?;
@@ -112,7 +112,7 @@ struct Reader<'a> {
     catalog: &'a Catalog,
     tokens: &'a [Token],
     place: usize,
-    body: Body,
+    body: RowBody,
 }
 
 impl Reader<'_> {
@@ -255,12 +255,12 @@ mod tests {
     use super::*;
     use crate::catalog::{FunctionFacts, Hidden};
 
-    fn body(source: &str) -> Option<Body> {
+    fn body(source: &str) -> Option<RowBody> {
         let mut catalog = Catalog::default();
         catalog.operators.insert("###".to_owned());
         catalog.hidden = Hidden::looking(&["pg_relation_size"]);
         catalog.functions.insert("own".to_owned(), FunctionFacts { reads: true, ..FunctionFacts::default() });
-        Body::of(source, &catalog)
+        RowBody::of(source, &catalog)
     }
 
     fn names(names: &[&str]) -> BTreeSet<String> {

@@ -217,7 +217,7 @@ fn result_column(item: &str) -> Option<(String, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::normal::Normal;
+    use isobench_sql::normal::Normal;
 
     fn query(sql: &str) -> Option<Query> {
         Query::of(&Normal::of(sql, &[]).key)

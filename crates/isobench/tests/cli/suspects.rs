@@ -78,7 +78,8 @@ fn a_recording_shows_what_has_raced() {
     let Some(s) = Scene::with_server("a_recording_shows_what_has_raced") else { return };
     fs::write(s.file("sales.capture"), sales(true)).expect("a capture");
     s.write("shop.sql", SHOP);
-    let found = s.run(&words("race sales.capture --setup shop.sql --json out.json")).expect(3);
+    let gates = "--json out.json --junit out.xml --sarif out.sarif";
+    let found = s.run(&words(&format!("race sales.capture --setup shop.sql {gates}"))).expect(3);
     let start =
         "While this was recorded, 1 change was lost.\n  1.  stock id 7: a change of allocated is lost\n";
     assert!(found.stdout.starts_with(start), "{}", found.stdout);
@@ -92,6 +93,13 @@ fn a_recording_shows_what_has_raced() {
     let answer: Value = serde_json::from_str(&s.read("out.json")).expect("JSON");
     assert_eq!(answer["live"][0]["kind"], "lost-update", "{answer:#}");
     assert_eq!(answer["live"].as_array().map(Vec::len), Some(1), "{answer:#}");
+    let results = findings(&s, "out.sarif");
+    let shown = (&results[0]["ruleId"], &results[0]["level"]);
+    assert_eq!(shown, (&"recorded-lost-update".into(), &"error".into()), "{results:#?}");
+    let xml = s.read("out.xml");
+    for text in ["name=\"while recorded: lost update of ", "one after the other it would be allocated 6"] {
+        assert!(xml.contains(text), "{text} is missing in\n{xml}");
+    }
     fs::write(s.file("calm.capture"), sales(false)).expect("a capture");
     let calm = s.run(&words("race calm.capture --setup shop.sql")).expect(3);
     assert!(calm.stdout.starts_with("1 pair of transactions can race"), "{}", calm.stdout);

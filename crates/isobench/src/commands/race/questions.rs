@@ -1,8 +1,10 @@
 //! The questions that commands, and captures, are asked: whether they race, at each level.
 
+use std::collections::BTreeMap;
+
 use isobench_race::{Difference, Finding as Raced, LevelReport, Report, Verdict};
 use isobench_report::gate::{Answer, Finding, Place, Question, Rule, Severity};
-use isobench_suspects::{Answer as Suspects, Between, Group};
+use isobench_suspects::{Answer as Suspects, Between, Group, Kind, Live};
 
 use super::Tried;
 
@@ -69,10 +71,18 @@ fn difference(one: &Difference, nearest: &str) -> String {
     format!("{name}: {}; after {nearest}: {}", one.here, one.serial)
 }
 
-/// The questions of a capture: its suspects, and the kinds of transactions that aren't decided.
+/// The questions of a capture: what went wrong while it was recorded, its suspects, and the kinds of transactions that
+/// aren't decided.
 pub(super) fn of_capture(answer: &Suspects) -> Vec<Question> {
     let question = |name: String, answer| Question { name, seconds: 0.0, answer };
-    let mut questions: Vec<Question> = Vec::new();
+    let mut wrong: BTreeMap<(Kind, &str), Vec<Finding>> = BTreeMap::new();
+    for one in &answer.live {
+        wrong.entry((one.kind, &one.table)).or_default().push(live(one));
+    }
+    let of_table = |((kind, table), findings): ((Kind, &str), _)| {
+        question(format!("while recorded: {} of {table}", name(kind)), Answer::Wrong(findings))
+    };
+    let mut questions: Vec<Question> = wrong.into_iter().map(of_table).collect();
     for group in &answer.suspects {
         let levels = group.levels.join(" and ");
         questions.push(question(
@@ -93,6 +103,26 @@ pub(super) fn of_capture(answer: &Suspects) -> Vec<Question> {
         questions.push(question(format!("{}: {} (kind {})", row.level, row.name, row.number), answer));
     }
     questions
+}
+
+/// What went wrong while it was recorded: an error, or a warning if it is only probable.
+fn live(live: &Live) -> Finding {
+    let (rule, severity) = match live.kind {
+        Kind::Duplicate => ("A row was inserted twice while this was recorded.", Severity::Error),
+        Kind::WriteSkew => ("A limit was probably exceeded while this was recorded.", Severity::Warning),
+        _ => ("A change was lost while this was recorded.", Severity::Error),
+    };
+    let mut places: Vec<Place> =
+        live.sides.iter().filter_map(|side| side.route.as_ref()).map(Place::of).collect();
+    places.push(Place::of(&live.table));
+    places.dedup();
+    Finding {
+        rule: Rule::of_anomaly(&format!("recorded {}", name(live.kind)), rule.to_owned()),
+        severity,
+        message: format!("{}; line {} of the capture", live.title(), live.sides[1].write_line),
+        witness: live.witness(),
+        places,
+    }
 }
 
 /// A suspect: theory alone names it, so that it is a warning.
@@ -126,15 +156,23 @@ fn between(one: &Between) -> Finding {
     }
 }
 
-fn rule(kind: isobench_suspects::Kind) -> Rule {
-    use isobench_suspects::Kind;
-    let (name, what) = match kind {
-        Kind::LostUpdate => ("lost update", "a change in between can be lost"),
-        Kind::Duplicate => ("duplicate", "a row can be inserted twice"),
-        Kind::WriteSkew => ("write skew", "what is written can rest on rows that have changed"),
-        Kind::StaleRead => ("stale read", "two reads can see data of different moments"),
+fn name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::LostUpdate => "lost update",
+        Kind::Duplicate => "duplicate",
+        Kind::WriteSkew => "write skew",
+        Kind::StaleRead => "stale read",
+    }
+}
+
+fn rule(kind: Kind) -> Rule {
+    let what = match kind {
+        Kind::LostUpdate => "a change in between can be lost",
+        Kind::Duplicate => "a row can be inserted twice",
+        Kind::WriteSkew => "what is written can rest on rows that have changed",
+        Kind::StaleRead => "two reads can see data of different moments",
     };
-    Rule::of_anomaly(name, format!("By theory, {what}."))
+    Rule::of_anomaly(name(kind), format!("By theory, {what}."))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use isobench_capture::{Closed, Header, Opened, Reader, Record, Source, Statement};
 use isobench_comparison::{Failure, Outcome};
-use isobench_suspects::Normal;
+use isobench_sql::normal::Normal;
 use isobench_trust::open_to_show;
 
 use crate::output::{print, shown};

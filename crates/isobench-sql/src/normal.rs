@@ -4,10 +4,15 @@
 //! go. What no parameter can stand for stays: ordinals after `ORDER BY`, modifiers of types, names of objects in
 //! literals (`nextval('seq')`, `'t'::regclass`).
 
+mod item;
+mod scan;
+
 use isobench_capture::Datum;
 
-use crate::item::{Item, Value, key, lists, values, written};
-use crate::scan::Scan;
+pub use self::item::{Element, Item, Source, Value};
+use self::item::{key, lists, values, written};
+pub use self::scan::MODIFIED;
+use self::scan::Scan;
 
 /// A statement in its normal form.
 #[derive(Debug, Clone, PartialEq, Eq)]

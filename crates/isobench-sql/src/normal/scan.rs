@@ -1,10 +1,9 @@
 //! Reads the parts of a statement: what of it is a value, and what is text.
 
 use isobench_capture::Datum;
-use isobench_replay::MODIFIED;
 use isobench_script::lexer::{Kind, Token, tokens};
 
-use crate::item::{Item, Source, Value, folded};
+use super::item::{Item, Source, Value, folded};
 
 /// Functions whose literals are names of objects or of settings.
 const NAMING: [&str; 9] = [
@@ -39,6 +38,23 @@ const TYPES: [&str; 14] = [
     "inet",
     "point",
     "xml",
+];
+
+/// Types whose parentheses hold modifiers, and no values.
+pub const MODIFIED: [&str; 13] = [
+    "numeric",
+    "decimal",
+    "varchar",
+    "char",
+    "character",
+    "varying",
+    "bit",
+    "time",
+    "timestamp",
+    "timestamptz",
+    "interval",
+    "float",
+    "vector",
 ];
 
 /// Words that may follow the literal of an interval.
@@ -123,7 +139,7 @@ struct Word<'a> {
     apart: bool,
 }
 
-pub(crate) struct Scan<'a> {
+pub(super) struct Scan<'a> {
     words: Vec<Word<'a>>,
     at: usize,
     parameters: &'a [Option<Datum>],
@@ -143,7 +159,7 @@ struct Open {
 }
 
 impl<'a> Scan<'a> {
-    pub(crate) fn new(statement: &'a str, parameters: &'a [Option<Datum>]) -> Scan<'a> {
+    pub(super) fn new(statement: &'a str, parameters: &'a [Option<Datum>]) -> Scan<'a> {
         let mut words = Vec::new();
         let mut apart = false;
         for token in tokens(statement) {
@@ -180,7 +196,7 @@ impl<'a> Scan<'a> {
 
     /// Items up to the end, or to a comma or closing bracket of the level where this begins if `within` is its
     /// depth.
-    pub(crate) fn items(&mut self, within: Option<usize>) -> Vec<Item> {
+    pub(super) fn items(&mut self, within: Option<usize>) -> Vec<Item> {
         let mut items = Vec::new();
         while let Some(token) = self.word(self.at) {
             if within == Some(self.open.len()) && token.is_any(&[",", ")", "]"]) {

@@ -47,7 +47,7 @@ pub enum Source {
     Literal(String),
 }
 
-pub(crate) fn lists(items: &[Item], found: &mut Vec<bool>) {
+pub(super) fn lists(items: &[Item], found: &mut Vec<bool>) {
     for item in items {
         let Item::List(elements) = item else { continue };
         for element in elements {
@@ -57,7 +57,7 @@ pub(crate) fn lists(items: &[Item], found: &mut Vec<bool>) {
     }
 }
 
-pub(crate) fn values<'a>(items: &'a [Item], found: &mut Vec<Option<&'a Value>>) {
+pub(super) fn values<'a>(items: &'a [Item], found: &mut Vec<Option<&'a Value>>) {
     for item in items {
         match item {
             Item::Text(..) => {}
@@ -80,12 +80,12 @@ pub(crate) fn values<'a>(items: &'a [Item], found: &mut Vec<Option<&'a Value>>) 
 }
 
 /// The key of parts.
-pub(crate) fn key(items: &[Item]) -> String {
+pub(super) fn key(items: &[Item]) -> String {
     written(items, &|_| false, &mut |_, _| "?".to_owned())
 }
 
-/// Parts as text: see [`crate::Normal::text`].
-pub(crate) fn written(
+/// Parts as text: see [`super::Normal::text`].
+pub(super) fn written(
     items: &[Item],
     twice: &dyn Fn(usize) -> bool,
     write: &mut dyn FnMut(usize, &Value) -> String,
@@ -155,7 +155,7 @@ impl Writing<'_> {
 }
 
 /// Neighbours of one form as one.
-pub(crate) fn folded(elements: Vec<Vec<Item>>) -> Vec<Element> {
+pub(super) fn folded(elements: Vec<Vec<Item>>) -> Vec<Element> {
     let mut found: Vec<(String, Element)> = Vec::new();
     for element in elements {
         let form = key(&element);
