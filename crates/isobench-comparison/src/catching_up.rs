@@ -92,9 +92,9 @@ mod tests {
     #[test]
     fn standbys_wait_since_version_19() {
         for (text, waits) in [
-            ("PostgreSQL 19beta1 on x86_64-pc-linux-gnu", true),
-            ("PostgreSQL 19.0 on x86_64-pc-linux-gnu", true),
-            ("PostgreSQL 18.4 on x86_64-pc-linux-gnu", false),
+            ("PostgreSQL 19beta1 on x86_64-pc-linux-gnu, compiled by gcc", true),
+            ("PostgreSQL 19.0 on x86_64-pc-linux-gnu, compiled by gcc", true),
+            ("PostgreSQL 18.4 on x86_64-pc-linux-gnu, compiled by gcc", false),
             ("CockroachDB CCL v23.2.1 (x86_64-pc-linux-gnu)", false),
         ] {
             let outcome = require(&Database::from_version_text(text));

@@ -406,9 +406,10 @@ mod tests {
         let violated = || Found { held: false, value: Some("7".to_owned()) };
         for (level, promises) in [("serializable", true), ("repeatable read", false)] {
             let effective = isobench_isolation::EffectiveLevel::from_setting(level);
-            let promised = isobench_database::Database::from_version_text("PostgreSQL 18.3 on x")
-                .product
-                .promises_effective(&effective);
+            let promised =
+                isobench_database::Database::from_version_text("PostgreSQL 18.3 on x, compiled by gcc")
+                    .product
+                    .promises_effective(&effective);
             let invariant = judged(&condition, violated(), promised);
             assert_eq!((invariant.promised, invariant.own, invariant.violations), (promises, true, Some(1)));
             assert_eq!((invariant.detail.as_str(), invariant.held), ("found 7", Some(false)));

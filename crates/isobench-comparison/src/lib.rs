@@ -98,6 +98,7 @@ pub use observed::{
 pub use onlooker::{Onlooker, Phase, SoFar};
 pub use plans::AsWritten;
 pub use relations::require_relations;
+pub use server_side::observer;
 pub use serving::{Entered, serve};
 pub use sessions::job;
 pub use setup::Setup;

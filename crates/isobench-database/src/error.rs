@@ -179,13 +179,27 @@ pub enum Error {
         /// The error.
         source: Box<ServerError>,
     },
+    /// The server can't create a schema or database.
+    #[error(
+        "{product} refuses CREATE {what} {name}, and isobench makes its tables only in a {what} of its own: {source}"
+    )]
+    CannotCreate {
+        /// The product.
+        product: String,
+        /// `schema` or `database`.
+        what: &'static str,
+        /// Its name.
+        name: String,
+        /// The error.
+        source: Box<ServerError>,
+    },
 }
 
 impl Error {
     /// The server's error code, if the server reported an error.
     pub fn code(&self) -> Option<SqlState> {
         match self {
-            Error::MayNotCreate { source, .. } => Some(source.code),
+            Error::MayNotCreate { source, .. } | Error::CannotCreate { source, .. } => Some(source.code),
             Error::Alone { source } => source.code(),
             Error::Connection(error) => error.code(),
             other => other.refusal().map(|source| source.code),

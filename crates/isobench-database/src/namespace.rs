@@ -214,6 +214,11 @@ fn verify(
     if marked { Ok(()) } else { Err(Error::Astray { what: kind.word(), name: name.to_owned(), found }) }
 }
 
+/// True if the server doesn't know the statement.
+fn is_missing(code: SqlState) -> bool {
+    matches!(code.as_str(), "42601" | "0A000")
+}
+
 /// A schema or database of our own, held until it is released, kept or dropped.
 #[derive(Debug)]
 pub struct Namespace {
@@ -231,8 +236,8 @@ impl Namespace {
     /// Creates the schema or database, after removing the leftover of a killed run.
     ///
     /// # Errors
-    /// [`Error::Pooled`], [`Error::NotOurs`], [`Error::InUse`], [`Error::MayNotCreate`], or an
-    /// error of the server or the connection.
+    /// [`Error::Pooled`], [`Error::NotOurs`], [`Error::InUse`], [`Error::MayNotCreate`],
+    /// [`Error::CannotCreate`], or an error of the server or the connection.
     pub fn claim(admin: &ConnectOptions, db: &Database) -> Result<Namespace, Error> {
         require_sessions(admin, db.product)?;
         let facts = &db.product.namespace;
@@ -269,7 +274,16 @@ impl Namespace {
             }
             namespace.remove()?;
         }
-        namespace.make(name)?;
+        let product = || match db.version_text.as_str() {
+            "" => db.product.name.to_owned(),
+            text => text.to_owned(),
+        };
+        namespace.make(name).map_err(|error| match error {
+            Error::Query { source, .. } if is_missing(source.code) => {
+                Error::CannotCreate { product: product(), what, name: name.to_owned(), source }
+            }
+            other => other,
+        })?;
         Ok(namespace)
     }
 

@@ -29,6 +29,8 @@ pub struct Probe {
     pub permitted: &'static [Evidence],
     /// What it takes besides sessions.
     pub takes: Takes,
+    /// Steps that explain a plan, which has to use an index.
+    pub plans: &'static [&'static str],
 }
 
 /// A collection of interleavings.
@@ -40,7 +42,19 @@ pub enum Tests {
     Anomalies,
     /// TPC-C's isolation tests.
     Tpcc,
+    /// Races of applications.
+    Races,
+    /// Write skew through indexes of each method.
+    Indexes,
 }
+
+/// The collections and their names.
+pub(crate) const COLLECTIONS: [(&str, Tests); 4] = [
+    ("anomalies", Tests::Anomalies),
+    ("tpcc", Tests::Tpcc),
+    ("races", Tests::Races),
+    ("indexes", Tests::Indexes),
+];
 
 impl Tests {
     /// The interleavings.
@@ -48,6 +62,8 @@ impl Tests {
         match self {
             Tests::Anomalies => PROBES,
             Tests::Tpcc => tpcc::TPCC,
+            Tests::Races => races::RACES,
+            Tests::Indexes => indexes::INDEXES,
         }
     }
 
@@ -56,6 +72,18 @@ impl Tests {
         match self {
             Tests::Anomalies => "which anomalies each level permits",
             Tests::Tpcc => "what TPC-C's isolation tests (clause 3.4.2) find at each level",
+            Tests::Races => "which races of applications each level permits",
+            Tests::Indexes => "through which index methods each level permits write skew",
+        }
+    }
+
+    /// One of them.
+    pub const fn one(self) -> &'static str {
+        match self {
+            Tests::Anomalies => "anomaly",
+            Tests::Tpcc => "test",
+            Tests::Races => "race",
+            Tests::Indexes => "index method",
         }
     }
 }
@@ -64,11 +92,8 @@ impl std::str::FromStr for Tests {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Tests, String> {
-        match text {
-            "anomalies" => Ok(Tests::Anomalies),
-            "tpcc" => Ok(Tests::Tpcc),
-            _ => Err("use anomalies or tpcc".to_owned()),
-        }
+        let known = COLLECTIONS.iter().find(|(name, _)| *name == text).map(|(_, tests)| *tests);
+        known.ok_or_else(|| "use anomalies, races, indexes or tpcc".to_owned())
     }
 }
 
@@ -143,7 +168,7 @@ impl Phenomenon {
 
 /// Declares the rows; the file's name selects the interleaving.
 macro_rules! probes {
-    ($(#[$doc:meta])* $list:ident from $folder:literal: $($file:literal $name:literal, $known_as:literal, $anomaly:ident, $phenomenon:ident, $takes:ident;
+    ($(#[$doc:meta])* $list:ident from $folder:literal: $($file:literal $name:literal, $known_as:literal, $anomaly:ident, $phenomenon:ident, $takes:ident $(, plans $($plan:literal)+)?;
         $({read $read:expr; tags $tags:expr; committed $committed:expr; $(at_once $at_once:literal;)?
             $says:literal})+)*) => {
         $(#[$doc])*
@@ -162,10 +187,13 @@ macro_rules! probes {
                 says: $says,
             }),+],
             takes: Takes::$takes,
+            plans: &[$($($plan),+)?],
         }),*];
     };
 }
 
+pub mod indexes;
+pub mod races;
 pub mod tpcc;
 
 probes! {
@@ -236,7 +264,7 @@ mod tests {
     /// Each file has one interleaving, and the evidence names its steps.
     #[test]
     fn all_interleavings_are_read() {
-        for probe in [Tests::Anomalies, Tests::Tpcc].into_iter().flat_map(Tests::probes) {
+        for probe in COLLECTIONS.iter().flat_map(|(_, tests)| tests.probes()) {
             let spec = Spec::parse(probe.file, probe.spec).unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(
                 (spec.given.as_ref().map(Vec::len), spec.unused().len()),
@@ -246,7 +274,7 @@ mod tests {
             );
             for evidence in probe.permitted {
                 let named = evidence.read.iter().chain(evidence.tags).map(|(step, _)| step);
-                for step in named.chain(evidence.committed).chain(evidence.at_once) {
+                for step in named.chain(evidence.committed).chain(evidence.at_once).chain(probe.plans) {
                     assert!(spec.find(step).is_some(), "{}: {step}", probe.file);
                 }
             }
@@ -254,5 +282,15 @@ mod tests {
             let on_standby = spec.sessions.iter().any(|session| session.name.starts_with("standby"));
             assert_eq!(on_standby, probe.takes == Takes::Standby, "{}", probe.file);
         }
+    }
+
+    #[test]
+    fn names_are_unique() {
+        let mut names: Vec<&str> =
+            COLLECTIONS.iter().flat_map(|(_, tests)| tests.probes()).map(|probe| probe.name).collect();
+        let all = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), all);
     }
 }

@@ -102,12 +102,35 @@ pub enum CellOutcome {
 
 impl CellOutcome {
     /// The outcome in a word, and its evidence.
-    pub(crate) fn words(&self) -> (&'static str, &str) {
+    pub fn words(&self) -> (&'static str, &str) {
         match self {
             CellOutcome::Permitted(how) => ("permitted", how),
             CellOutcome::Prevented(how) => ("prevented", how),
             CellOutcome::NotApplicable(how) => ("not applicable", how),
             CellOutcome::Undecided(how) => ("undecided", how),
+        }
+    }
+}
+
+impl Cell {
+    /// The names: "P4, lost update".
+    pub fn label(&self) -> String {
+        if self.name == self.known_as {
+            self.name.clone()
+        } else {
+            format!("{}, {}", self.name, self.known_as)
+        }
+    }
+
+    /// The outcome as a table shows it.
+    pub const fn mark(&self) -> &'static str {
+        match (&self.outcome, self.standing) {
+            (CellOutcome::Permitted(_), PromiseComparison::Weaker) => "BROKEN",
+            (CellOutcome::Permitted(_), PromiseComparison::KnownLimitation) => "limitation",
+            (CellOutcome::Permitted(_), _) => "permitted",
+            (CellOutcome::Prevented(_), _) => "-",
+            (CellOutcome::NotApplicable(_), _) => "n/a",
+            (CellOutcome::Undecided(_), _) => "?",
         }
     }
 }
@@ -148,6 +171,9 @@ impl ProbedLevel {
 
 /// Determines the outcome of a run.
 pub fn outcome(product: &Product, probe: &Probe, record: &Record) -> CellOutcome {
+    if let Some(why) = probe.plans.iter().find_map(|name| without_index(record.step(name)?)) {
+        return CellOutcome::NotApplicable(why);
+    }
     if let Some(evidence) = probe.permitted.iter().find(|evidence| shows(evidence, record)) {
         return CellOutcome::Permitted(evidence.says.to_owned());
     }
@@ -173,6 +199,13 @@ pub fn outcome(product: &Product, probe: &Probe, record: &Record) -> CellOutcome
         Some(text) => CellOutcome::Prevented(text),
         None => CellOutcome::Undecided("the steps show neither the anomaly nor what prevents it".to_owned()),
     }
+}
+
+/// Why a step's plan isn't that of an index. Without a plan, its error decides.
+fn without_index(step: &StepRecord) -> Option<String> {
+    let plan = step.rows().unwrap_or_default();
+    let uses = plan.contains("Index") && !plan.contains("Seq Scan");
+    (step.error.is_none() && !uses).then(|| format!("the plan at step {} doesn't use the index", step.name))
 }
 
 /// The outcome of a failed step. Only a conflict prevents an anomaly; a time limit, whether
@@ -488,6 +521,33 @@ mod tests {
         cancelled.take(&Event::Error(ServerError::new(SqlState::QUERY_CANCELED, "user request")));
         let why = "57014 at step w2: cancelled because it took too long".to_owned();
         assert_eq!(outcome(&POSTGRESQL, probe("P4"), &cancelled), CellOutcome::Undecided(why));
+    }
+
+    /// Whatever shows, it isn't the index that permits it.
+    #[test]
+    fn a_plan_without_the_index_decides_nothing() {
+        let index = &crate::anomalies::indexes::INDEXES[0];
+        let with = |plan: &str| {
+            let steps = [("p2", "Index"), ("r1", "0"), ("r2", "0"), ("w1", "INSERT"), ("w2", "INSERT")];
+            let mut steps = [&steps[..], &[("c1", "COMMIT"), ("c2", "COMMIT")]].concat();
+            steps.insert(0, ("p1", plan));
+            let mut record = record(&[]);
+            for (name, answer) in steps {
+                record.take(&Event::Completed { name: name.to_owned() });
+                record.take(&if answer.chars().all(char::is_uppercase) {
+                    Event::Command(answer.to_owned())
+                } else {
+                    let rows = vec![vec![Some(answer.to_owned())]];
+                    Event::Rows(Table { columns: vec!["v".to_owned()], rows })
+                });
+            }
+            outcome(&POSTGRESQL, index, &record)
+        };
+        assert!(matches!(with("Bitmap Index Scan on keyed_k"), CellOutcome::Permitted(_)));
+        for plan in ["Seq Scan on keyed", "Index Scan on a; Seq Scan on b", "scan"] {
+            let why = "the plan at step p1 doesn't use the index".to_owned();
+            assert_eq!(with(plan), CellOutcome::NotApplicable(why), "{plan}");
+        }
     }
 
     fn probed(product: &'static Product, level: Level, effective: &str) -> ProbedLevel {

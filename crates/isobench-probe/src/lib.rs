@@ -19,7 +19,7 @@
 //! | `limitations`, `limitations/*.sql` | known limitations of products, with a reproduction for psql |
 //! | `summarisation` | the number of transactions until PostgreSQL summarises old ones |
 //! | `text` | the matrix as text |
-//! | `certificate` | several servers on one page, with each step |
+//! | `subject` | a server as it was probed, with each step |
 //!
 //! ```
 //! use isobench_probe::Spec;
@@ -31,7 +31,6 @@
 //! ```
 
 pub mod anomalies;
-mod certificate;
 mod event;
 pub mod interleaving;
 mod judge;
@@ -40,14 +39,14 @@ pub mod output;
 mod probe;
 mod record;
 mod spec;
+mod subject;
 pub mod summarisation;
 mod tables;
 mod tester;
 mod text;
 
-pub use certificate::{SpecOutcome, SpecRun, Subject, Transcript, certificate};
 pub use event::{Event, Table};
-pub use judge::{Cell, CellOutcome, LevelRow, Matrix, PromiseComparison};
+pub use judge::{Cell, CellOutcome, LevelRow, Matrix, PromiseComparison, VERSION};
 pub use limitations::{KnownLimitation, LIMITATIONS, Limitation};
 pub use probe::{ProbeError, Progress, probe};
 pub use record::{Record, StepRecord};
@@ -55,6 +54,7 @@ pub use spec::{
     Marker, Permutation, PermutationStep, Position, SessionSpec, Spec, SpecError, SpecProblem, StepId,
     StepSpec,
 };
+pub use subject::{Part, SpecOutcome, SpecRun, Subject, Transcript};
 pub use tables::Tables;
 pub use tester::{Opener, Options, RunError, Tester, WaitDetection};
 pub use text::render;

@@ -69,7 +69,7 @@ impl FromStr for Tables {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::anomalies::Tests;
+    use crate::anomalies::COLLECTIONS;
     use crate::spec::Spec;
 
     #[test]
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn every_probe_has_tables_of_each_kind() {
-        for probe in [Tests::Anomalies, Tests::Tpcc].into_iter().flat_map(Tests::probes) {
+        for probe in COLLECTIONS.iter().flat_map(|(_, tests)| tests.probes()) {
             let spec = Spec::parse(probe.file, probe.spec).unwrap();
             for kind in [Tables::Unlogged, Tables::Partitioned] {
                 assert!(spec.setup.iter().any(|sql| kind.make(sql) != *sql), "{} {kind}", probe.file);

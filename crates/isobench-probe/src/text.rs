@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::judge::{Cell, CellOutcome, LevelRow, Matrix, PromiseComparison};
+use crate::judge::{Cell, LevelRow, Matrix, PromiseComparison};
 use crate::tables::Tables;
 
 /// Renders the matrix.
@@ -52,34 +52,19 @@ fn against(row: &LevelRow, cell: &Cell) -> String {
 fn overview(out: &mut String, matrix: &Matrix) {
     let all = matrix.levels.iter().max_by_key(|row| row.cells.len());
     let Some(all) = all else { return };
-    let width = all.cells.iter().map(|cell| label(cell).chars().count()).max().unwrap_or(0);
+    let width = all.cells.iter().map(|cell| cell.label().chars().count()).max().unwrap_or(0);
     let _ = write!(out, "{:width$}", "");
     for row in &matrix.levels {
         let _ = write!(out, "  {}", row.requested);
     }
     out.push('\n');
     for cell in &all.cells {
-        let mut line = format!("{:width$}", label(cell));
+        let mut line = format!("{:width$}", cell.label());
         for row in &matrix.levels {
             let found = row.cells.iter().find(|other| other.name == cell.name);
-            let _ = write!(line, "  {:1$}", found.map_or("", mark), row.requested.len());
+            let _ = write!(line, "  {:1$}", found.map_or("", Cell::mark), row.requested.len());
         }
         let _ = writeln!(out, "{}", line.trim_end());
-    }
-}
-
-pub(crate) fn label(cell: &Cell) -> String {
-    if cell.name == cell.known_as { cell.name.clone() } else { format!("{}, {}", cell.name, cell.known_as) }
-}
-
-pub(crate) fn mark(cell: &Cell) -> &'static str {
-    match (&cell.outcome, cell.standing) {
-        (CellOutcome::Permitted(_), PromiseComparison::Weaker) => "BROKEN",
-        (CellOutcome::Permitted(_), PromiseComparison::KnownLimitation) => "limitation",
-        (CellOutcome::Permitted(_), _) => "permitted",
-        (CellOutcome::Prevented(_), _) => "-",
-        (CellOutcome::NotApplicable(_), _) => "n/a",
-        (CellOutcome::Undecided(_), _) => "?",
     }
 }
 
@@ -95,7 +80,7 @@ fn details(out: &mut String, row: &LevelRow, promiser: &str) {
         .iter()
         .map(|cell| {
             let manual = cell.manual_excludes.map_or("unknown", excluded);
-            [label(cell), excluded(cell.standard_excludes).to_owned(), manual.to_owned(), what(cell)]
+            [cell.label(), excluded(cell.standard_excludes).to_owned(), manual.to_owned(), what(cell)]
         })
         .collect();
     let header = ["anomaly", "standard", "manual", "here"].map(str::to_owned);
@@ -134,7 +119,7 @@ mod tests {
 
     use super::*;
     use crate::anomalies::{PROBES, Takes, Tests};
-    use crate::judge::{ProbedLevel, VERSION, cell, refused, row};
+    use crate::judge::{CellOutcome, ProbedLevel, VERSION, cell, refused, row};
 
     fn matrix(levels: Vec<LevelRow>) -> Matrix {
         Matrix {

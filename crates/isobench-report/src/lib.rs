@@ -10,6 +10,7 @@
 //! | `html` | the page: the answer, the pictures, everything behind them |
 //! | `page` | the parts of pages that others make |
 //! | `markdown` | the answer and the table for a comment on a pull request |
+//! | `certificate` | which server permits which anomaly, as a page and as Markdown |
 //! | `csv` | one line per round |
 //! | `tables` | rounds, time series and recorded transactions, for other programs |
 //! | `pair`, `trend` | several results, in every layout |
@@ -26,6 +27,7 @@
 //! assert!(render(&document, 100).contains("Nothing was measured"));
 //! ```
 
+mod certificate;
 mod csv;
 pub mod gate;
 mod html;
@@ -37,6 +39,7 @@ mod text;
 mod trackers;
 mod trend;
 
+pub use certificate::{CertificateLayout, MARKDOWN_START, certificate};
 pub use csv::{titles as csv_titles, to_csv};
 pub use html::{servers, to_html};
 pub use markdown::to_markdown;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use isobench_comparison::{Failure, Outcome};
 use isobench_isolation::history::binary::MAGIC;
 use isobench_report::gate::{JUNIT_START, SARIF_SCHEMA};
-use isobench_report::{TREND_TITLES, csv_titles};
+use isobench_report::{MARKDOWN_START, TREND_TITLES, csv_titles};
 use isobench_result::{FORMAT, PAIR_FORMAT, TREND_FORMAT};
 use isobench_trust::refuse_foreign_links;
 
@@ -23,6 +23,8 @@ pub enum Kind {
     Result,
     /// A report, HTML.
     Page,
+    /// A certificate, Markdown.
+    Markdown,
     /// One line per round, CSV.
     Lines,
     /// Several results compared, JSON.
@@ -157,6 +159,7 @@ impl Kind {
         match self {
             Kind::Result => "result",
             Kind::Page => "report",
+            Kind::Markdown => "certificate",
             Kind::Lines | Kind::PairLines | Kind::TrendLines | Kind::Table => "table",
             Kind::Tags => "file of tags",
             Kind::Comparison => "comparison",
@@ -183,6 +186,7 @@ impl Kind {
             Kind::Levels => text.starts_with(isobench_advice::LEVELS_START),
             Kind::Accepted => text.starts_with(isobench_suspects::ACCEPTED_START),
             Kind::Page => text.contains("name=\"generator\" content=\"isobench "),
+            Kind::Markdown => text.starts_with(MARKDOWN_START),
             Kind::JUnit => text.contains(JUNIT_START),
             Kind::Sarif => text.contains(SARIF_SCHEMA) && text.contains("\"name\": \"isobench\""),
             Kind::Lines => text.starts_with(&csv_titles(3)),
@@ -207,7 +211,8 @@ fn first_line(text: &str) -> &str {
 mod tests {
     use isobench_report::gate::{junit, sarif};
     use isobench_report::{
-        ExportError, Layouts as _, TransactionsTable, to_csv, to_html, write_rounds, write_series,
+        CertificateLayout, ExportError, Layouts as _, TransactionsTable, certificate, to_csv, to_html,
+        write_rounds, write_series,
     };
     use isobench_result::{Axis, Client, Document, Plan, Server, compare_results, trend};
 
@@ -221,6 +226,7 @@ mod tests {
         let texts = [
             (Kind::Result, document.to_json()),
             (Kind::Page, to_html(&document)),
+            (Kind::Markdown, certificate(&[], "isobench 1", CertificateLayout::Markdown)),
             (Kind::Lines, to_csv(&document)),
             (Kind::Comparison, pair.to_json()),
             (Kind::PairLines, pair.to_csv()),
@@ -231,6 +237,8 @@ mod tests {
             (Kind::Table, table(|output| write_rounds(&document, output))),
             (Kind::Preview, format!("{{\n  \"format\": \"{PREVIEW_FORMAT}\",\n}}")),
         ];
+        let page = certificate(&[], "isobench 1", CertificateLayout::Page);
+        assert!(Kind::Page.recognises(page.as_bytes()));
         assert!(Kind::Comparison.recognises(trend.to_json().as_bytes()));
         assert!(
             Kind::Page.recognises(pair.to_html().as_bytes())

@@ -115,7 +115,7 @@ fn a_checked_workload_has_its_variants_as_strategies_and_parameters_of_its_own()
 #[test]
 fn what_a_server_cannot_do_is_refused_or_left_out() {
     let strategies = "--strategies retry,savepoint";
-    let postgresql = Database::from_version_text("PostgreSQL 18.3 on x");
+    let postgresql = Database::from_version_text("PostgreSQL 18.3 on x, compiled by gcc");
     let message = resolved(strategies).unwrap().keep_supported(&postgresql).unwrap_err().to_string();
     assert!(message.starts_with("--strategies: ") && message.contains("savepoint"), "{message}");
     let mut planned = of_plan(options(strategies));

@@ -19,7 +19,8 @@ pub static POSTGRESQL: Product = Product {
     name: "PostgreSQL",
     system_name: "postgresql",
     recognition: Recognition {
-        contains: "PostgreSQL ",
+        // Its own text ends with how it was compiled. Others take the first words only.
+        contains: &["PostgreSQL ", ", compiled by "],
         // They report PostgreSQL's version text, but have neither its storage nor its transactions.
         lacks: &["Redshift", "RisingWave", "Materialize", "QuestDB", "Greenplum", "server protocol"],
         version_after: "PostgreSQL ",

@@ -184,7 +184,7 @@ fn a_product_without_known_statistics_is_left_alone() {
 fn no_connection_is_a_note() {
     let folder = tempfile::tempdir().unwrap();
     let options = ConnectOptions::new(Host::unix(folder.path(), 1), "nobody", "nothing");
-    let database = Database::from_version_text("PostgreSQL 18.1 on x86_64-pc-linux-gnu");
+    let database = Database::from_version_text("PostgreSQL 18.1 on x86_64-pc-linux-gnu, compiled by gcc");
     let observed = once(&quiet(options, &database));
     assert_eq!(observed.notes.len(), 1, "{:?}", observed.notes);
     assert!(
@@ -198,7 +198,7 @@ fn no_connection_is_a_note() {
 
 #[test]
 fn a_server_that_hangs_is_given_up() {
-    let database = Database::from_version_text("PostgreSQL 18.1 on x86_64-pc-linux-gnu");
+    let database = Database::from_version_text("PostgreSQL 18.1 on x86_64-pc-linux-gnu, compiled by gcc");
     let (release, held) = std::sync::mpsc::channel::<()>();
     let connect = Box::new(move || {
         // Held until the test is over.

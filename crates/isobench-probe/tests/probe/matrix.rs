@@ -4,7 +4,9 @@
 //! everything except write skew; serializable everything), and the manual's table of isolation
 //! levels. Write skew after summarisation was observed on 15.18 and 18.4.
 
+mod indexes;
 mod limitations;
+mod races;
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -41,9 +43,13 @@ fn all(test: &str) -> Vec<TestServer> {
 
 /// Probes in a schema outside the search path, so every statement has to name it.
 fn probed(place: &TestServer) -> Matrix {
+    probed_with(place, Options::default())
+}
+
+fn probed_with(place: &TestServer, options: Options) -> Matrix {
     let anywhere = place.opener();
     anywhere("setup")
-        .and_then(|mut session| Ok(session.execute("CREATE SCHEMA isobench")?))
+        .and_then(|mut session| Ok(session.execute("CREATE SCHEMA IF NOT EXISTS isobench")?))
         .expect("a schema");
     let lost: Opener = Arc::new(move |name| {
         let mut session = anywhere(name)?;
@@ -51,7 +57,7 @@ fn probed(place: &TestServer) -> Matrix {
         Ok(session)
     });
     let database = Database { schema: Some("isobench".to_owned()), ..place.database.clone() };
-    let (matrix, outcome) = probe(&lost, &database, &Level::ALL, Options::default(), &|| false, &mut |_| {});
+    let (matrix, outcome) = probe(&lost, &database, &Level::ALL, options, &|| false, &mut |_| {});
     outcome.unwrap_or_else(|error| panic!("{}: {error}", place.database.version));
     matrix
 }

@@ -109,7 +109,7 @@ fn tables_are_made_in_the_words_of_the_product() {
         let database = Database::from_version_text(version);
         find("registers:keys=7").unwrap().setup(&database).unwrap().join(";\n")
     };
-    let postgresql = tables("PostgreSQL 15.18 on x86_64");
+    let postgresql = tables("PostgreSQL 15.18 on x86_64, compiled by gcc");
     assert!(
         postgresql.contains("fillfactor") && postgresql.contains("generate_series(1, 7)"),
         "{postgresql}"
@@ -266,7 +266,7 @@ fn a_wrong_name_gets_a_list_of_the_right_ones() {
 /// The files of `isobench workloads NAME --save` need nothing but a number for the attempt.
 #[test]
 fn saved_files_say_their_parameters() {
-    let database = Database::from_version_text("PostgreSQL 15.18");
+    let database = Database::from_version_text("PostgreSQL 15.18, compiled by gcc");
     for chosen in every() {
         let files = chosen.files(&database);
         assert_eq!(files.len(), 1 + chosen.scripts().len());

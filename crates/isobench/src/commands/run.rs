@@ -9,18 +9,20 @@ use std::time::Duration;
 use isobench_comparison::{
     AsWritten, Condition, Conditions, Entered, Failure, Invariants, Judging, Machines, Measured, Measurement,
     Messages, Onlooker, Open, Others, Outcome, Recorded, SoFar, Tables as WorkloadTables, Target,
-    WATCH_EVERY, cell_entry, client, count, job, no_serializable, now, recorded_at, refusal, require_log,
-    serve,
+    WATCH_EVERY, cell_entry, client, count, job, no_serializable, now, observer, recorded_at, refusal,
+    require_log, serve,
 };
 use isobench_database::Writes;
 use isobench_isolation::{EffectiveLevel, Level};
+use isobench_observer::Part;
 use isobench_pgbench::Version;
 use isobench_pgbench::progress::ProgressLines;
 use isobench_pgbench::scripts;
 use isobench_pgbench::setup::{self, Tables, Vacuum};
 use isobench_pgbench::summary::Summary;
 use isobench_plan::{Observe, Plan, Setting};
-use isobench_report::to_csv;
+use isobench_report::{to_csv, wrap};
+use isobench_result::diagnosis::diagnoses;
 use isobench_result::{
     CellLevel, Document, Observation, RequirementResult, Round, Server, Workload, judge, requirement_lines,
     summarise,
@@ -204,8 +206,8 @@ fn measure(
     let tables = prepare_tables(options, settings, target)?;
     Conditions::require(&settings.conditions, &target.connector())?;
     // Before the run, since the server may be lost afterwards.
-    let wants_document = options.json.is_some() || options.csv.is_some() || !options.require.is_empty();
-    let server = wants_document.then(|| target.describe(&say)).transpose()?;
+    let observer = watches_server(options, settings).then(|| observer(target));
+    let server = wants_document(options, settings).then(|| target.describe(&say)).transpose()?;
     let started_at = now();
     let scale = u32::try_from(tables.scale).unwrap_or(u32::MAX);
     let mut workload = settings.sources.workload(scale, settings.spec.seed, &settings.defined)?;
@@ -236,7 +238,7 @@ fn measure(
         background: isobench_plan::Background::None,
         readers: 0,
         readers_wait: false,
-        observer: None,
+        observer: observer.as_ref().map(|observer| (observer, Part::default())),
         others: machines.map(|machines| Others { machines, cell: (0, None), name: String::new() }),
         control,
     };
@@ -278,6 +280,7 @@ fn measure(
         document.requirements = judge(&document, &options.require);
         document
     });
+    text.extend(document.as_ref().map(diagnosed));
     deliver(options, &text, document.as_ref())?;
     if let Some(hint) = hint {
         say(&hint);
@@ -289,6 +292,24 @@ fn measure(
         return Err(Failure::Incomplete("--history: it couldn't be written; see above".to_owned()));
     }
     withheld.map_or(Ok(()), |withheld| Err(Failure::withheld(&withheld.reason)))
+}
+
+/// True if the server's statistics are sampled: where a level is set, as without one a run does what pgbench does.
+fn watches_server(options: &RunOptions, settings: &RunSettings) -> bool {
+    settings.level.is_some() && !options.no_server_side
+}
+
+/// True if the run is described: for files, thresholds, or diagnoses.
+fn wants_document(options: &RunOptions, settings: &RunSettings) -> bool {
+    let files = options.json.is_some() || options.csv.is_some();
+    watches_server(options, settings) || files || !options.require.is_empty()
+}
+
+/// Why transactions failed more often than they would have to, as a comparison says it.
+fn diagnosed(document: &Document) -> String {
+    let wrapped = |sentence: &str| wrap(sentence, output::width(), 2).join("\n");
+    let said = diagnoses(document).into_iter().map(|diagnosis| wrapped(&diagnosis.sentence));
+    said.fold(String::new(), |text, sentence| text + "\n" + &sentence + "\n")
 }
 
 /// What is shown while the clients work: the lines of `-P`, and metrics.
@@ -640,7 +661,7 @@ fn plan(options: &RunOptions, settings: &RunSettings, target: &Target, scale: u3
         continue_on_error: Some(options.continue_on_error),
         connect: Some(spec.connect_each),
         event_loop: Some(options.event_loop),
-        no_server_side: Some(true),
+        no_server_side: Some(!watches_server(options, settings)),
         server_settings: Some(settings_given.map(setting).collect()),
         ..settings.sources.named_in().or(Plan::defaults())
     }

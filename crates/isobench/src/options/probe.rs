@@ -19,10 +19,10 @@ pub struct ProbeOptions {
     /// Also their full names.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = level)]
     pub levels: Option<Vec<Level>>,
-    /// Interleavings: anomalies, or tpcc for TPC-C's isolation tests
+    /// Interleavings: anomalies, races (of applications), indexes, or tpcc (TPC-C's isolation tests)
     #[arg(long, value_name = "NAME", default_value = "anomalies", conflicts_with_all = ["file", "builtin", "workload"])]
     pub tests: Tests,
-    /// Write a page (HTML) of servers, levels and anomalies, with each step
+    /// Write servers, levels, anomalies, races and steps, as HTML or as FILE.md
     #[arg(long, value_name = "FILE", conflicts_with_all = ["file", "builtin", "workload", "json", "verbose"])]
     pub certificate: Option<PathBuf>,
     /// Versions of the embedded server for the certificate, such as 14,15,16,17,18

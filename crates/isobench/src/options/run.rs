@@ -107,6 +107,10 @@ pub struct RunOptions {
     #[arg(long, conflicts_with = "history")]
     pub no_verdict: bool,
 
+    /// Don't sample the server's own statistics (waits, locks, counters) of a run with --isolation
+    #[arg(long)]
+    pub no_server_side: bool,
+
     /// End at the first broken promise: an anomaly that the level forbids
     #[arg(long, conflicts_with = "no_verdict")]
     pub stop_on_broken: bool,

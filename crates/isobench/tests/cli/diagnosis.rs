@@ -6,6 +6,7 @@
 
 use crate::compare::words;
 use crate::support::document;
+use crate::support::named::Database;
 use crate::support::scene::Scene;
 
 /// The page's first blocks of SQL: the script and its tables.
@@ -131,6 +132,35 @@ fn a_run_that_ends_for_lack_of_predicate_locks_names_the_setting() {
     let line = format!("run -f lock.sql --isolation ser -c 8 -T 5 --no-verdict {LITTLE_ROOM}");
     let finished = scene.run(&words(&line)).expect(2);
     assert!(finished.stderr.contains("the server ran out of predicate locks"), "{}", finished.stderr);
+    let text = finished.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        text.contains("The server ran out of predicate locks at serializable (SQLSTATE 53200, at lock.sql:"),
+        "{text}"
+    );
+    assert!(text.contains("Raise max_pred_locks_per_transaction"), "{text}");
+}
+
+/// `run` says what `compare` says of the same tables; without the server's statistics it can't.
+#[test]
+fn a_run_diagnoses_a_small_table_that_is_scanned() {
+    let Some(database) = Database::new("a_run_diagnoses_a_small_table_that_is_scanned") else { return };
+    let scene = Scene::new();
+    let [script, tables] = example();
+    scene.write("transfer.sql", &script.replace("1000", "100").replace("999", "99"));
+    database.connect().execute(&tables.replace("1000", "100")).expect("tables");
+    let run = |option: &str| {
+        let line =
+            format!("run -n -f transfer.sql --isolation ser -c 8 -t 100 --max-tries 0 -L 10000 {option}");
+        let text = database.run(&scene, &words(&line)).expect(0).stdout;
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    // On a busy machine no look at the locks may fall into a short run.
+    let said = |text: &String| {
+        text.contains("may be false: table account (100 rows) is scanned as a whole")
+            && text.contains("Most of the conflicts at serializable (")
+    };
+    (0..TRIALS).map(|_| run("")).find(said).expect("a diagnosis in one of the trials");
+    assert!(!run("--no-server-side").contains("is scanned as a whole"));
 }
 
 #[test]

@@ -305,18 +305,24 @@ fn what_a_setup_cant_make_twice_is_said_before_measuring() {
     }
 }
 
-/// A lock of the session that an error leaves behind: each client ends with one that another needs.
-const LOCKING: &str = "BEGIN;\nSELECT id FROM account WHERE id = 1;\nSELECT pg_advisory_lock(1);\nUPDATE account SET \
-    balance = balance + 1 WHERE id = 1;\nSELECT pg_advisory_unlock(1);\nCOMMIT;\n";
+/// A lock of the session that an error leaves behind: each client ends with one that another needs. The
+/// first transactions of two clients have met before one of them writes.
+const LOCKING: &str = "BEGIN;\nSELECT meet();\nSELECT pg_advisory_lock(1);\nUPDATE account SET balance = balance + 1 \
+    WHERE id = 1;\nSELECT pg_advisory_unlock(1);\nCOMMIT;\n";
+
+/// Makes the function whose first caller waits for the second one, both with their snapshots.
+const MEETING: &str = "DROP SEQUENCE IF EXISTS met;\nCREATE SEQUENCE met;\nCREATE OR REPLACE FUNCTION meet() RETURNS void \
+    LANGUAGE plpgsql AS $$ BEGIN PERFORM 1 FROM account; IF nextval('met') = 1 THEN WHILE (SELECT last_value FROM met) < 2 \
+    LOOP PERFORM pg_sleep(0.001); END LOOP; END IF; END $$;\n";
 
 #[test]
 fn a_cell_doesnt_wait_for_locks_that_sessions_of_another_keep() {
     let test = "a_cell_doesnt_wait_for_locks_that_sessions_of_another_keep";
     let Some(scene) = Scene::with_database(test) else { return };
     scene.write("use.sql", LOCKING);
-    scene.write("tables.sql", TABLES);
+    scene.write("tables.sql", &format!("{TABLES}{MEETING}"));
     let line = "compare -w use.sql --setup tables.sql --levels rc,rr --clients 2 --time 0.6 --warmup 0.2 --rounds 2 \
-                --json out.json";
+                --try 0s --observe annotations --json out.json";
     let finished = scene.run(&words(line)).expect(2);
     finished.says(&[
         "measured one after the other, each in one piece: because of use.sql:3 sessions would keep advisory locks",

@@ -389,9 +389,45 @@ fn a_certificate_has_every_server_with_its_tables_and_each_step() {
         assert!(page.contains(part), "no {part} in {page}");
     }
     // A file that isn't isobench's is left alone.
-    scene.write("own.html", "mine");
-    scene.run(&["probe", "--certificate", "own.html"]).expect(1).says(&["--certificate"]);
-    assert_eq!(scene.read("own.html"), "mine");
+    for name in ["own.html", "own.md"] {
+        scene.write(name, "mine");
+        scene.run(&["probe", "--certificate", name]).expect(1).says(&["--certificate"]);
+        assert_eq!(scene.read(name), "mine");
+    }
+}
+
+/// The suffix decides; the same run is written again over its own file.
+#[test]
+fn a_certificate_in_markdown_fits_into_an_issue() {
+    let Some(scene) = Scene::with_database("a_certificate_in_markdown_fits_into_an_issue") else { return };
+    let line = "probe --certificate page.md --tables ordinary,partitioned";
+    let run = || scene.run(&line.split(' ').collect::<Vec<_>>()).expect(0);
+    run();
+    let text = scene.read("page.md");
+    for part in [
+        "## repeatable read\n",
+        "| anomaly | ",
+        "| race | ",
+        "| index method | ",
+        "<br>",
+        "| double booking, write skew on a predicate | permitted |\n",
+        "| double booking, write skew on a predicate | – |\n",
+        "<summary><b>permitted</b>: two bookings of the venue overlap. every server at read uncommitted, read \
+         committed, repeatable read</summary>\n",
+        "| hash, write skew through its locks | – |\n",
+        "- **prevented**: 40001 at step ",
+        "step r1: SELECT count(*) FROM",
+        "## Known limitations\n",
+    ] {
+        assert!(text.contains(part), "no {part} in {text}");
+    }
+    assert!(!text.contains("n/a |") && !text.contains("| ? |") && !text.contains("BROKEN |"), "{text}");
+    // The most letters of an issue on GitHub.
+    assert!(text.chars().count() < 65_536, "{}", text.chars().count());
+    run();
+    // No table of isobench's is left.
+    let left = scene.read("page.md");
+    assert!(left.starts_with("<!-- isobench: certificate -->"), "{left}");
 }
 
 #[test]
@@ -411,7 +447,8 @@ fn tables_of_one_kind_are_probed_and_wrong_kinds_refused() {
         ("--certificate page.html --allocation *=ser", "--allocation: needs scripts to try"),
         ("--versions 17", "--certificate"),
         ("--spec two.spec --tables unlogged", "--tables: specifications (--spec) make their own tables"),
-        ("--tests tpcd", "use anomalies or tpcc"),
+        ("--tests races --standby", "read on no standby"),
+        ("--tests tpcd", "use anomalies, races, indexes or tpcc"),
         ("--table-access-method nosuch", "the server has no such method; it has heap"),
     ] {
         let line = format!("probe {options}");

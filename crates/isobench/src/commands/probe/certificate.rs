@@ -1,4 +1,4 @@
-//! `isobench probe --certificate`: several servers and kinds of tables on one page.
+//! `isobench probe --certificate`: several servers and kinds of tables in one file.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,11 +7,13 @@ use isobench_comparison::{Failure, Outcome, Target, refusal};
 use isobench_database::Database;
 use isobench_database::products::UNKNOWN;
 use isobench_isolation::Level;
+use isobench_probe::anomalies::Tests;
 use isobench_probe::output::text;
 use isobench_probe::{
-    Event, Matrix, Options, RunError, Spec, SpecOutcome, SpecRun, Subject, Tables, Tester, Transcript,
-    certificate as page, probe as run, render,
+    Event, Matrix, Options, Part, RunError, Spec, SpecOutcome, SpecRun, Subject, Tables, Tester, Transcript,
+    probe as run, render,
 };
+use isobench_report::{CertificateLayout, certificate as written};
 use isobench_runner::{Control, Urgency};
 
 use super::{
@@ -25,12 +27,13 @@ use crate::servers::{Clients, find, start_another};
 /// The program with its version, as pages name it.
 const GENERATOR: &str = concat!("isobench ", env!("CARGO_PKG_VERSION"));
 
-/// Probes each server with each kind of tables, and writes the page.
+/// Probes each server with each kind of tables, and writes the file.
 ///
 /// # Errors
 /// A server isn't there or is lost, the probe is stopped, or a promise is broken.
 pub fn certificate(options: &ProbeOptions, path: &Path) -> Outcome {
-    check_file("--certificate", path, Kind::Page)?;
+    let (layout, kind) = layout(path);
+    check_file("--certificate", path, kind)?;
     let chosen = embedded(options, true)?;
     let mut servers: Vec<EmbeddedOptions> =
         options.versions.iter().map(|version| chosen.of_version(*version)).collect();
@@ -72,18 +75,29 @@ pub fn certificate(options: &ProbeOptions, path: &Path) -> Outcome {
         let closed = target.close(false);
         probed.and(closed)?;
     }
-    output::save(path, &page(&subjects, GENERATOR))?;
+    output::save(path, &written(&subjects, GENERATOR, layout))?;
     if !is_stream(path) {
         let number = subjects.len();
         let what = if number == 1 { "server with its tables" } else { "servers with their tables" };
-        say(&format!("{number} {what} probed; the page is in {}", shown(path)));
+        say(&format!("{number} {what} probed; the certificate is in {}", shown(path)));
     }
-    if subjects.iter().all(|subject| subject.matrix.levels.iter().all(|row| row.cells.is_empty())) {
+    let matrices = || subjects.iter().flat_map(|subject| &subject.parts).map(|part| &part.matrix);
+    if matrices().all(|matrix| matrix.levels.iter().all(|row| row.cells.is_empty())) {
         return Err(Failure::Incomplete("the server refuses each of these levels; see above".to_owned()));
     }
-    let broken = subjects.iter().find(|subject| subject.matrix.broken().count() > 0);
-    let limited = || subjects.iter().find(|subject| subject.matrix.limited().count() > 0);
-    broken.or_else(limited).map_or(Ok(()), |subject| verdict(&subject.matrix, options.strict))
+    let broken = matrices().find(|matrix| matrix.broken().count() > 0);
+    let limited = || matrices().find(|matrix| matrix.limited().count() > 0);
+    broken.or_else(limited).map_or(Ok(()), |matrix| verdict(matrix, options.strict))
+}
+
+/// The layout of a file by its suffix, and what an earlier one has to be.
+fn layout(path: &Path) -> (CertificateLayout, Kind) {
+    let suffix = path.extension().unwrap_or_default();
+    if suffix.eq_ignore_ascii_case("md") {
+        (CertificateLayout::Markdown, Kind::Markdown)
+    } else {
+        (CertificateLayout::Page, Kind::Page)
+    }
 }
 
 /// Runs specifications at the server's default level, and compares what they print.
@@ -144,11 +158,33 @@ fn expected(spec: &Path) -> Outcome<Vec<String>> {
     files.filter(|file| file.is_file()).map(read).collect()
 }
 
+/// The collections of interleavings of a certificate: those of anomalies come with races and indexes.
+fn collections(tests: Tests) -> &'static [Tests] {
+    match tests {
+        Tests::Anomalies => &[Tests::Anomalies, Tests::Races, Tests::Indexes],
+        Tests::Races => &[Tests::Races],
+        Tests::Indexes => &[Tests::Indexes],
+        Tests::Tpcc => &[Tests::Tpcc],
+    }
+}
+
 /// Probes a server with one kind of tables.
 fn subject(options: &ProbeOptions, target: &Target, tables: Tables, control: &Control) -> Outcome<Subject> {
+    let parts = collections(options.tests).iter().map(|tests| {
+        let own = Options { tables, tests: *tests, ..limits(options) };
+        part(options, own, target, control)
+    });
+    let parts = parts.collect::<Outcome<Vec<Part>>>()?;
+    let matrix = parts.first().map(|part| &part.matrix);
+    let method = options.table_access_method.as_deref();
+    let name = matrix.map_or_else(String::new, |matrix| name(matrix, &target.database, tables, method));
+    Ok(Subject { name, parts, specs: Vec::new() })
+}
+
+/// Executes a collection of interleavings, and prints a line for each level.
+fn part(options: &ProbeOptions, own: Options, target: &Target, control: &Control) -> Outcome<Part> {
     let mut transcript = Transcript::default();
     let levels = options.levels.clone().unwrap_or_else(|| Level::ALL.to_vec());
-    let own = Options { tables, ..limits(options) };
     let (matrix, outcome) = run(
         &opener(target, asked(options)),
         &target.database,
@@ -164,13 +200,11 @@ fn subject(options: &ProbeOptions, target: &Target, tables: Tables, control: &Co
             Failure::Incomplete(format!("the probe is incomplete, so no certificate is written: {error}"))
         }
     })?;
-    let name = name(&matrix, &target.database, tables, options.table_access_method.as_deref());
     let shown = render(&matrix);
-    // The first line, and the summary of each level.
     let levels = matrix.levels.iter().map(|row| format!("  {}", row.sentence));
-    let lines = std::iter::once(shown.lines().next().unwrap_or(&name).to_owned()).chain(levels);
+    let lines = std::iter::once(shown.lines().next().unwrap_or_default().to_owned()).chain(levels);
     output::print(&(lines.collect::<Vec<_>>().join("\n") + "\n"))?;
-    Ok(Subject { name, matrix, transcript, specs: Vec::new() })
+    Ok(Part { matrix, transcript })
 }
 
 /// "PostgreSQL 15.18, partitioned tables, access method heap2". A product that isobench doesn't know has the
