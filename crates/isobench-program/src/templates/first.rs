@@ -77,7 +77,7 @@ pub(super) fn first_locks(
             };
             let parents: Vec<_> = used.rows.iter().take(MOST).flat_map(|row| parents(row, catalog)).collect();
             let referred = used.referred.into_iter().filter(|row| !used.rows.iter().any(|one| one.is(row)));
-            let referred: Vec<UsedRow> = referred.collect();
+            let referred: Vec<UsedRow> = referred.filter(|_| used.writes).collect();
             let unlocked = used.rows.into_iter().filter(|row| !row.is_locked);
             let rows = unlocked.chain(referred).take(MOST).flat_map(|row| {
                 let strength =
@@ -165,8 +165,10 @@ struct Used {
     referred: Vec<UsedRow>,
     /// Advisory locks of values of columns, with the tables.
     numbers: Vec<(RelationId, String)>,
-    /// Tables that it writes.
+    /// Tables that it writes, but for a row that its first statement locks anyway.
     written: BTreeSet<RelationId>,
+    /// It writes.
+    writes: bool,
 }
 
 impl Used {
@@ -204,6 +206,7 @@ impl Used {
         changing: &Changing,
     ) {
         let relation = &catalog.relations[access.table];
+        self.writes |= access.deed.writes();
         if access.deed.writes() && !is_locked {
             self.written.insert(access.table);
         }

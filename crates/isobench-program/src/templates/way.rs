@@ -197,17 +197,19 @@ impl Way {
         self.operations.extend(undone.into_iter().chain(checks).filter_map(rolled_back));
     }
 
-    /// True if the transaction has locked, changed or inserted the row with this key, which stays since then.
+    /// True if the transaction has locked or changed the row with this key, which stays since then. A row that it has
+    /// inserted isn't the one that another transaction had there.
     pub(super) fn has_locked(&self, table: &str, key: &[(String, Term)]) -> bool {
         // The check of a foreign key may lock a row that is newer than the snapshot.
         let locks = |one: &Operation| match one.kind {
             Kind::Lock(strength) => strength > Strength::KeyShare,
-            kind => matches!(kind, Kind::Update | Kind::Insert),
+            kind => kind == Kind::Update,
         };
         let of_table = || self.operations.iter().filter(|one| one.table == table);
         let is_known = !key.is_empty() && key.iter().all(|(_, term)| *term != Term::Unknown);
-        let removes =
-            |one: &Operation| one.kind == Kind::Delete || one.kind == Kind::Update && one.changes_key;
+        let removes = |one: &Operation| {
+            matches!(one.kind, Kind::Insert | Kind::Delete) || one.kind == Kind::Update && one.changes_key
+        };
         is_known && of_table().any(|one| locks(one) && one.key == *key) && !of_table().any(removes)
     }
 
