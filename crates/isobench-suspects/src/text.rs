@@ -117,7 +117,9 @@ impl Live {
     fn otherwise(&self) -> Option<String> {
         let (_, first) = self.otherwise.first()?;
         if self.kind == Kind::WriteSkew {
-            return Some(format!("after one of them the other one finds {first}, and then this code never writes"));
+            return Some(format!(
+                "after one of them the other one finds {first}, and then this code never writes"
+            ));
         }
         let (now, after) = (pairs(&self.sides[1].wrote), pairs(&self.otherwise));
         Some(format!("it is {now}; one after the other it would be {after}"))
