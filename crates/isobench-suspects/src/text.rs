@@ -115,15 +115,14 @@ impl Live {
 
     /// What one after the other would have.
     fn otherwise(&self) -> Option<String> {
-        match (self.kind, self.otherwise.first()?) {
-            (Kind::WriteSkew, (_, rows)) => {
-                Some(format!("after one of them the other one finds {rows}, and then this code never writes"))
-            }
-            _ => {
-                let (now, after) = (pairs(&self.sides[1].wrote), pairs(&self.otherwise));
-                Some(format!("it is {now}; one after the other it would be {after}"))
-            }
+        let (_, first) = self.otherwise.first()?;
+        if self.kind == Kind::WriteSkew {
+            return Some(format!(
+                "after one of them the other one finds {first}, and then this code never writes"
+            ));
         }
+        let (now, after) = (pairs(&self.sides[1].wrote), pairs(&self.otherwise));
+        Some(format!("it is {now}; one after the other it would be {after}"))
     }
 }
 
