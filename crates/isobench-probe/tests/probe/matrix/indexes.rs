@@ -2,7 +2,9 @@
 
 use isobench_isolation::Level;
 use isobench_probe::anomalies::{Probe, Tests};
-use isobench_probe::{CellOutcome, Options, Record, Spec, StepRecord, Tables, Tester, WaitDetection};
+use isobench_probe::{
+    CellOutcome, Options, PromiseComparison, Record, Spec, StepRecord, Tables, Tester, WaitDetection,
+};
 
 use super::{all, permitted, probed_with};
 use crate::support::TestServer;
@@ -12,8 +14,8 @@ use crate::support::TestServer;
 const ON_PAGES: [&str; 4] = ["btree", "hash", "gist", "gin"];
 
 #[test]
-fn serializable_prevents_write_skew_through_each_method() {
-    for place in all("serializable_prevents_write_skew_through_each_method") {
+fn serializable_prevents_write_skew_through_each_method_but_gist() {
+    for place in all("serializable_prevents_write_skew_through_each_method_but_gist") {
         for tables in [Tables::Ordinary, Tables::Partitioned] {
             let matrix = probed_with(&place, Options { tests: Tests::Indexes, tables, ..Options::default() });
             let methods: Vec<&str> = Tests::Indexes.probes().iter().map(|probe| probe.name).collect();
@@ -43,9 +45,15 @@ fn keys_on_other_pages_are_no_conflict() {
 
 fn commits_with_other_keys(place: &TestServer, probe: &Probe) -> bool {
     let mut spec = Spec::parse(probe.file, probe.spec).expect("a specification");
+    let other = match probe.name {
+        "gist" => [("10010, 10011", "3000, 3001"), ("10020, 10021", "1000, 1001")],
+        _ => [("9001", "5001"), ("1001", "7001")],
+    };
     for step in spec.sessions.iter_mut().flat_map(|session| &mut session.steps) {
         if step.name.starts_with('w') {
-            step.sql = step.sql.replace("9001", "5001").replace("1001", "7001");
+            for (from, to) in other {
+                step.sql = step.sql.replace(from, to);
+            }
         }
     }
     let tester = Tester {
