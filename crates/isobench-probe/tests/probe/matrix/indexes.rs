@@ -23,6 +23,10 @@ fn serializable_prevents_write_skew_through_each_method_but_gist() {
             assert_eq!(permitted(&matrix, Level::RepeatableRead), methods, "{version}, {tables}");
             let row = matrix.levels.iter().find(|row| row.requested == "serializable").expect("a row");
             for cell in &row.cells {
+                if cell.name == "gist" {
+                    assert_eq!(cell.standing, PromiseComparison::KnownLimitation, "{version}, {tables}");
+                    continue;
+                }
                 let conflict =
                     matches!(&cell.outcome, CellOutcome::Prevented(how) if how.starts_with("40001 "));
                 assert!(conflict, "{version}, {tables}, {}: {:?}", cell.name, cell.outcome);
