@@ -9,9 +9,9 @@ use isobench_probe::{
 use super::{all, permitted, probed_with};
 use crate::support::TestServer;
 
-/// The methods whose locks are on pages; the others lock the index as a whole (PostgreSQL manual, "Index
+/// The methods whose locks are on pages, apart from gist; the others lock the index as a whole (PostgreSQL manual, "Index
 /// Access Method Functions", `ampredlocks`).
-const ON_PAGES: [&str; 4] = ["btree", "hash", "gist", "gin"];
+const ON_PAGES: [&str; 3] = ["btree", "hash", "gin"];
 
 #[test]
 fn serializable_prevents_write_skew_through_each_method_but_gist() {
@@ -40,7 +40,8 @@ fn serializable_prevents_write_skew_through_each_method_but_gist() {
 #[test]
 fn keys_on_other_pages_are_no_conflict() {
     for place in all("keys_on_other_pages_are_no_conflict") {
-        for probe in Tests::Indexes.probes() {
+        // What gist permits needs no such comparison.
+        for probe in Tests::Indexes.probes().iter().filter(|probe| probe.name != "gist") {
             let both = commits_with_other_keys(&place, probe);
             assert_eq!(both, ON_PAGES.contains(&probe.name), "{}, {}", place.database.version, probe.name);
         }
@@ -49,15 +50,9 @@ fn keys_on_other_pages_are_no_conflict() {
 
 fn commits_with_other_keys(place: &TestServer, probe: &Probe) -> bool {
     let mut spec = Spec::parse(probe.file, probe.spec).expect("a specification");
-    let other = match probe.name {
-        "gist" => [("10010, 10011", "3000, 3001"), ("10020, 10021", "1000, 1001")],
-        _ => [("9001", "5001"), ("1001", "7001")],
-    };
     for step in spec.sessions.iter_mut().flat_map(|session| &mut session.steps) {
         if step.name.starts_with('w') {
-            for (from, to) in other {
-                step.sql = step.sql.replace(from, to);
-            }
+            step.sql = step.sql.replace("9001", "5001").replace("1001", "7001");
         }
     }
     let tester = Tester {
