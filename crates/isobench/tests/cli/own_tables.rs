@@ -321,7 +321,7 @@ fn a_cell_doesnt_wait_for_locks_that_sessions_of_another_keep() {
     let Some(scene) = Scene::with_database(test) else { return };
     scene.write("use.sql", LOCKING);
     scene.write("tables.sql", &format!("{TABLES}{MEETING}"));
-    let line = "compare -w use.sql --setup tables.sql --levels rc,rr --clients 2 --time 0.6 --warmup 0.2 --rounds 2 \
+    let line = "compare -w use.sql --setup tables.sql --levels rc,rr --clients 2 --time 2 --warmup 0 --rounds 2 \
                 --try 0s --observe annotations --json out.json";
     let finished = scene.run(&words(line)).expect(2);
     finished.says(&[

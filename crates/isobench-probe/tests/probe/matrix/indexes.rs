@@ -2,18 +2,20 @@
 
 use isobench_isolation::Level;
 use isobench_probe::anomalies::{Probe, Tests};
-use isobench_probe::{CellOutcome, Options, Record, Spec, StepRecord, Tables, Tester, WaitDetection};
+use isobench_probe::{
+    CellOutcome, Options, PromiseComparison, Record, Spec, StepRecord, Tables, Tester, WaitDetection,
+};
 
 use super::{all, permitted, probed_with};
 use crate::support::TestServer;
 
-/// The methods whose locks are on pages; the others lock the index as a whole (PostgreSQL manual, "Index
+/// The methods whose locks are on pages, apart from gist; the others lock the index as a whole (PostgreSQL manual, "Index
 /// Access Method Functions", `ampredlocks`).
-const ON_PAGES: [&str; 4] = ["btree", "hash", "gist", "gin"];
+const ON_PAGES: [&str; 3] = ["btree", "hash", "gin"];
 
 #[test]
-fn serializable_prevents_write_skew_through_each_method() {
-    for place in all("serializable_prevents_write_skew_through_each_method") {
+fn serializable_prevents_write_skew_through_each_method_but_gist() {
+    for place in all("serializable_prevents_write_skew_through_each_method_but_gist") {
         for tables in [Tables::Ordinary, Tables::Partitioned] {
             let matrix = probed_with(&place, Options { tests: Tests::Indexes, tables, ..Options::default() });
             let methods: Vec<&str> = Tests::Indexes.probes().iter().map(|probe| probe.name).collect();
@@ -21,6 +23,10 @@ fn serializable_prevents_write_skew_through_each_method() {
             assert_eq!(permitted(&matrix, Level::RepeatableRead), methods, "{version}, {tables}");
             let row = matrix.levels.iter().find(|row| row.requested == "serializable").expect("a row");
             for cell in &row.cells {
+                if cell.name == "gist" {
+                    assert_eq!(cell.standing, PromiseComparison::KnownLimitation, "{version}, {tables}");
+                    continue;
+                }
                 let conflict =
                     matches!(&cell.outcome, CellOutcome::Prevented(how) if how.starts_with("40001 "));
                 assert!(conflict, "{version}, {tables}, {}: {:?}", cell.name, cell.outcome);
@@ -34,7 +40,8 @@ fn serializable_prevents_write_skew_through_each_method() {
 #[test]
 fn keys_on_other_pages_are_no_conflict() {
     for place in all("keys_on_other_pages_are_no_conflict") {
-        for probe in Tests::Indexes.probes() {
+        // What gist permits needs no such comparison.
+        for probe in Tests::Indexes.probes().iter().filter(|probe| probe.name != "gist") {
             let both = commits_with_other_keys(&place, probe);
             assert_eq!(both, ON_PAGES.contains(&probe.name), "{}, {}", place.database.version, probe.name);
         }

@@ -80,4 +80,6 @@ fn a_reproduction_shows_the_limitation() {
         said[2].contains("ERROR:  could not serialize access due to read/write dependencies"),
         "{said:?}"
     );
+    let gist = LIMITATIONS[1].reproduction(0);
+    assert_eq!(pasted(&place, &gist), ["0\n", "0\n", "", "", ""]);
 }
