@@ -45,7 +45,7 @@ impl Version {
     /// The release that is imitated: the one that the differential suite compares with.
     pub const fn release(self) -> &'static str {
         match self {
-            Version::V15 => "15.20",
+            Version::V15 => "15.18",
             Version::V16 => "16.14",
             Version::V17 => "17.12",
             Version::V18 => "18.4",
@@ -75,13 +75,9 @@ impl Version {
     }
 
     /// The name of `-c` in messages. The minor releases of 2026 after 15.18, 16.14 and 18.4 correct
-    /// the long name.
+    /// the long name; of those imitated, 17.12 and 19 have that.
     pub fn clients_option(self) -> &'static str {
-        if matches!(self, Version::V15 | Version::V17 | Version::V19) {
-            "-c/--client"
-        } else {
-            "-c/--clients"
-        }
+        if matches!(self, Version::V17 | Version::V19) { "-c/--client" } else { "-c/--clients" }
     }
 
     /// With more clients than files may be open, the limit is raised as far as possible. Since 18;
