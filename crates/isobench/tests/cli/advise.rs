@@ -136,8 +136,9 @@ fn what_is_not_known_lowers_no_level() {
         "trigger.sql",
         "CREATE TABLE line (id bigserial PRIMARY KEY, purchase int, amount int);\n\
          CREATE TABLE purchase (id int PRIMARY KEY, total int NOT NULL);\nINSERT INTO purchase VALUES (1, 0);\n\
-         CREATE FUNCTION add() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN UPDATE purchase SET total = \
-         (SELECT sum(amount) FROM line WHERE purchase = NEW.purchase) WHERE id = NEW.purchase; RETURN NULL; END $$;\n\
+         CREATE FUNCTION add() RETURNS trigger LANGUAGE plpgsql AS $$ DECLARE r record; BEGIN \
+         SELECT sum(amount) AS s INTO r FROM line WHERE purchase = NEW.purchase; \
+         UPDATE purchase SET total = r.s WHERE id = NEW.purchase; RETURN NULL; END $$;\n\
          CREATE TRIGGER add AFTER INSERT ON line FOR EACH ROW EXECUTE FUNCTION add();\n",
     );
     s.write("buy.sql", "BEGIN;\nINSERT INTO line (purchase, amount) VALUES (1, 5);\nCOMMIT;\n");

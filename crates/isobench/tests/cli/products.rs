@@ -373,7 +373,7 @@ const RETRIES: &str = r#"
 fn conflicts_of_cockroachdb_are_retried_and_an_ambiguous_commit_is_not() {
     let scene = Scene::new();
     scene.write("add.sql", "begin;\nupdate t set v = v + 1 where k = 1;\ncommit;\n");
-    let options = "run --isolation rc -f add.sql -t 2 --max-tries 5 --json out.json";
+    let options = "run --isolation rc -f add.sql -t 2 --max-tries 5 --no-server-side --json out.json";
     let finished = on_scripted(&scene, RETRIES, &words(options));
     let level = "isolation level: read committed was asked for, but the server runs serializable";
     let reasons = ["40001 RETRY_SERIALIZABLE", "40001 WriteTooOldError on t/1/1/0"];
