@@ -80,7 +80,7 @@ pub fn detect(conn: &mut Connection) -> Result<Database, Error> {
 /// The products whose answer to `SELECT version()` this may be, in their order.
 fn recognised(text: &str) -> impl Iterator<Item = &'static Product> {
     PRODUCTS.iter().copied().filter(move |product| {
-        product.recognition.contains.iter().all(|mark| text.contains(mark))
+        text.contains(product.recognition.contains)
             && !product.recognition.lacks.iter().any(|mark| text.contains(mark))
     })
 }
@@ -118,7 +118,7 @@ mod tests {
                 "PostgreSQL",
                 "15.18",
             ),
-            ("PostgreSQL 18beta1 on x86_64-pc-linux-gnu, compiled by gcc", "PostgreSQL", "18beta1"),
+            ("PostgreSQL 18beta1 on x86_64-pc-linux-gnu", "PostgreSQL", "18beta1"),
             ("CockroachDB OSS v20.1.5 (x86_64-linux-gnu, built …)", "CockroachDB", "v20.1.5"),
             (
                 "CockroachDB CCL v23.2.1 (x86_64-pc-linux-gnu, built 2024/01/18 05:03:31, go1.21.5)",
@@ -152,9 +152,9 @@ mod tests {
     #[test]
     fn versions_are_compared_as_numbers() {
         let at = |text: &str, major, minor| Database::from_version_text(text).at_least(major, minor);
-        assert!(at("PostgreSQL 14.0 on x, compiled by gcc", 14, 0));
-        assert!(at("PostgreSQL 18beta1 on x, compiled by gcc", 14, 0));
-        assert!(!at("PostgreSQL 9.6.24 on x, compiled by gcc", 14, 0));
+        assert!(at("PostgreSQL 14.0 on x", 14, 0));
+        assert!(at("PostgreSQL 18beta1 on x", 14, 0));
+        assert!(!at("PostgreSQL 9.6.24 on x", 14, 0));
         assert!(at("CockroachDB CCL v23.2.1 (x)", 21, 2));
         assert!(!at("CockroachDB OSS v20.1.5 (x)", 21, 2));
         assert!(!at("", 0, 0));

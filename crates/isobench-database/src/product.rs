@@ -57,8 +57,8 @@ pub struct Product {
 /// The marks of a product in the answer to `SELECT version()`.
 #[derive(Debug, Clone, Copy)]
 pub struct Recognition {
-    /// Texts that the answer to `SELECT version()` contains.
-    pub contains: &'static [&'static str],
+    /// Text that the answer to `SELECT version()` contains.
+    pub contains: &'static str,
     /// Texts that it doesn't contain, which identify other products that claim to be this one.
     pub lacks: &'static [&'static str],
     /// The text before the version number.

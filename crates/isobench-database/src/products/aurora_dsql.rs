@@ -25,7 +25,7 @@ pub static AURORA_DSQL: Product = Product {
     system_name: "aws.aurora_dsql",
     recognition: Recognition {
         // The whole answer is "PostgreSQL 16" (recorded). PostgreSQL's has the platform after it.
-        contains: &["PostgreSQL "],
+        contains: "PostgreSQL ",
         lacks: &[" on ", "(", " server protocol"],
         version_after: "PostgreSQL ",
         // "System tables and commands in Aurora DSQL", "Get current Aurora DSQL major version".

@@ -24,7 +24,7 @@ pub static COCKROACHDB: Product = Product {
     name: "CockroachDB",
     system_name: "cockroachdb",
     recognition: Recognition {
-        contains: &["CockroachDB"],
+        contains: "CockroachDB",
         lacks: &[],
         version_after: "CockroachDB",
         confirmed_by: None,

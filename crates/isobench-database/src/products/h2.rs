@@ -21,7 +21,7 @@ pub static H2: Product = Product {
     name: "H2",
     system_name: "h2database",
     recognition: Recognition {
-        contains: &["using H2 "],
+        contains: "using H2 ",
         lacks: &[],
         version_after: "using H2 ",
         confirmed_by: None,

@@ -19,10 +19,17 @@ pub static POSTGRESQL: Product = Product {
     name: "PostgreSQL",
     system_name: "postgresql",
     recognition: Recognition {
-        // Its own text ends with how it was compiled. Others take the first words only.
-        contains: &["PostgreSQL ", ", compiled by "],
+        contains: "PostgreSQL ",
         // They report PostgreSQL's version text, but have neither its storage nor its transactions.
-        lacks: &["Redshift", "RisingWave", "Materialize", "QuestDB", "Greenplum", "server protocol"],
+        lacks: &[
+            "ArcadeDB",
+            "Redshift",
+            "RisingWave",
+            "Materialize",
+            "QuestDB",
+            "Greenplum",
+            "server protocol",
+        ],
         version_after: "PostgreSQL ",
         confirmed_by: None,
     },

@@ -15,7 +15,7 @@ use crate::product::{Product, Recognition};
 pub static UNKNOWN: Product = Product {
     name: "unknown",
     system_name: "other_sql",
-    recognition: Recognition { contains: &[], lacks: &[], version_after: "PostgreSQL ", confirmed_by: None },
+    recognition: Recognition { contains: "", lacks: &[], version_after: "PostgreSQL ", confirmed_by: None },
     set_level: SetLevel::SessionCharacteristics,
     effective_level: SHOW,
     promises: NAMES_ALONE,

@@ -26,7 +26,7 @@ use crate::product::{Product, Recognition};
 pub static YUGABYTEDB: Product = Product {
     name: "YugabyteDB",
     system_name: "yugabytedb",
-    recognition: Recognition { contains: &["-YB-"], lacks: &[], version_after: "-YB-", confirmed_by: None },
+    recognition: Recognition { contains: "-YB-", lacks: &[], version_after: "-YB-", confirmed_by: None },
     set_level: SetLevel::DefaultTransactionIsolation,
     effective_level: EffectiveLevelQuery {
         steps: &["BEGIN", "SELECT yb_get_effective_transaction_isolation_level()", "COMMIT"],
