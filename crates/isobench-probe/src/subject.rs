@@ -27,7 +27,7 @@ pub struct Transcript {
 pub struct Subject {
     /// The server's product and version, and the kind of tables if it isn't the ordinary one.
     pub name: String,
-    /// What it permits, for each collection of interleavings.
+    /// The anomalies that it permits, for each collection of interleavings.
     pub parts: Vec<Part>,
     /// The user's specifications, if they were run there.
     pub specs: Vec<SpecRun>,
@@ -36,7 +36,7 @@ pub struct Subject {
 /// What a server permits of one collection of interleavings.
 #[derive(Debug, Clone)]
 pub struct Part {
-    /// What it permits.
+    /// The anomalies that it permits.
     pub matrix: Matrix,
     /// The steps.
     pub transcript: Transcript,

@@ -61,7 +61,7 @@ struct Certificate<'a> {
     limitations: Vec<&'a KnownLimitation>,
 }
 
-/// What the servers permit at a level.
+/// The anomalies that servers permit at a level.
 struct AtLevel<'a> {
     level: &'a str,
     /// The answers to the request for it, each with its servers.
@@ -83,7 +83,7 @@ struct Column<'a> {
     marks: Vec<&'static str>,
 }
 
-/// What the servers show of an anomaly.
+/// The outcomes of an anomaly on all servers.
 struct OfAnomaly<'a> {
     anchor: String,
     label: String,

@@ -95,7 +95,7 @@ fn live(text: &mut String, answer: &Answer, screen: Screen<'_>) {
 }
 
 impl Live {
-    /// What went wrong with which row, in a few words.
+    /// The fault and its row, in a few words.
     pub fn title(&self) -> String {
         let of_row: Vec<String> =
             self.row.iter().map(|(column, value)| format!("{column} {value}")).collect();

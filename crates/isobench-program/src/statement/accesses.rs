@@ -239,7 +239,7 @@ impl Accesses<'_> {
         }
     }
 
-    /// The rows of a query that passes over locked ones. It waits for nobody, tests its condition again on the newest
+    /// The rows of a query that passes over locked ones. It never waits, and tests its condition again on the newest
     /// versions, and may pass over any row, so that their order doesn't count.
     fn pick(&mut self, id: RelationId, bound: &BoundRelation, strength: Strength, access: Access) {
         let alone = bound.own && bound.in_result && bound.found.alone && strength > Strength::KeyShare;

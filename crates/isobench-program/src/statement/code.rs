@@ -1,4 +1,4 @@
-//! What a statement does with rows if it calls functions of users or fires triggers whose bodies are known.
+//! The accesses of a statement that calls functions of users or fires triggers whose bodies can be read.
 //!
 //! All of it may happen, in any order and any number of times, with any values. So no access has a key, none locks, and
 //! none is certain.
@@ -12,7 +12,7 @@ use super::Statement;
 use super::accesses::{Access, Accesses, Deed, OfTriggers, Unknown};
 
 impl Statement<'_> {
-    /// What the statement and all code that it reaches may do with rows, each once; `None` if it isn't known, or if
+    /// The accesses of the statement and of all code that it reaches, each once; `None` if some can't be read, or if
     /// there is no such code.
     pub(crate) fn accesses_with_code(&self) -> Option<Vec<Access>> {
         let bound = self.understood().ok()?;

@@ -418,7 +418,7 @@ impl Walk<'_> {
         Some(ways)
     }
 
-    /// What a statement does with rows, wherever that is known from.
+    /// The accesses of a statement, from its text or from the code that it reaches.
     fn accesses_of(&self, read: &Read) -> Vec<Access> {
         let checks = || hidden_checks(read, self.catalog);
         match (&read.accesses, &read.code) {

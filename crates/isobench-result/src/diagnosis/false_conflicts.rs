@@ -80,10 +80,10 @@ pub(super) fn of(document: &Document, cell: &Cell) -> Option<Diagnosis> {
         let locked = evidence.locked.iter().filter(|relation| (rule.finds)(&evidence, relation));
         let suspects: Vec<Suspect> = locked.map(|relation| Suspect::of(document, cell, relation)).collect();
         if !suspects.is_empty() {
-            let beside =
+            let at_snapshot =
                 snapshot.map_or_else(String::new, |ratio| format!(", {} at repeatable read", percent(ratio)));
             let sentence = format!(
-                "Most conflicts at {} ({} of attempts{beside}) may be false: {}",
+                "Most conflicts at {} ({} of attempts{at_snapshot}) may be false: {}",
                 place(document, cell),
                 percent(cell.summary.conflict_ratio),
                 (rule.says)(&evidence, &suspects)

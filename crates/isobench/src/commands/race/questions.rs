@@ -105,7 +105,7 @@ pub(super) fn of_capture(answer: &Suspects) -> Vec<Question> {
     questions
 }
 
-/// What went wrong while it was recorded: an error, or a warning if it is only probable.
+/// A fault that happened during the recording: an error, or a warning if it is only probable.
 fn live(live: &Live) -> Finding {
     let (rule, severity) = match live.kind {
         Kind::Duplicate => ("A row was inserted twice while this was recorded.", Severity::Error),
