@@ -168,7 +168,7 @@ impl Phenomenon {
 
 /// Declares the rows; the file's name selects the interleaving.
 macro_rules! probes {
-    ($(#[$doc:meta])* $list:ident from $folder:literal: $($file:literal $name:literal, $known_as:literal, $anomaly:ident, $phenomenon:ident, $takes:ident $(, plans $($plan:literal)+)?;
+    ($(#[$doc:meta])* $list:ident from $folder:literal: $($file:literal $name:literal, $known_as:expr, $anomaly:ident, $phenomenon:ident, $takes:ident $(, plans $($plan:literal)+)?;
         $({read $read:expr; tags $tags:expr; committed $committed:expr; $(at_once $at_once:literal;)?
             $says:literal})+)*) => {
         $(#[$doc])*

@@ -8,25 +8,17 @@ use isobench_isolation::Anomaly;
 
 use super::{Evidence, Phenomenon, Probe, Takes};
 
-probes! {
-    /// The methods.
-    INDEXES from "indexes/":
-    "btree" "btree", "write skew through btree", G2, Unnamed, Nothing, plans "p1" "p2";
-        {read [("r1", "0"), ("r2", "0")]; tags []; committed ["c1", "c2"];
-         "T1 and T2 each missed the key that the other one inserted"}
-    "hash" "hash", "write skew through hash", G2, Unnamed, Nothing, plans "p1" "p2";
-        {read [("r1", "0"), ("r2", "0")]; tags []; committed ["c1", "c2"];
-         "T1 and T2 each missed the key that the other one inserted"}
-    "gist" "gist", "write skew through gist", G2, Unnamed, Nothing, plans "p1" "p2";
-        {read [("r1", "0"), ("r2", "0")]; tags []; committed ["c1", "c2"];
-         "T1 and T2 each missed the key that the other one inserted"}
-    "spgist" "spgist", "write skew through spgist", G2, Unnamed, Nothing, plans "p1" "p2";
-        {read [("r1", "0"), ("r2", "0")]; tags []; committed ["c1", "c2"];
-         "T1 and T2 each missed the key that the other one inserted"}
-    "gin" "gin", "write skew through gin", G2, Unnamed, Nothing, plans "p1" "p2";
-        {read [("r1", "0"), ("r2", "0")]; tags []; committed ["c1", "c2"];
-         "T1 and T2 each missed the key that the other one inserted"}
-    "brin" "brin", "write skew through brin", G2, Unnamed, Nothing, plans "p1" "p2";
-        {read [("r1", "0"), ("r2", "0")]; tags []; committed ["c1", "c2"];
-         "T1 and T2 each missed the key that the other one inserted"}
+/// Declares a row for each method, all with the same steps.
+macro_rules! methods {
+    ($($method:literal)*) => {
+        probes! {
+            /// The methods.
+            INDEXES from "indexes/":
+            $($method $method, concat!("write skew through ", $method), G2, Unnamed, Nothing, plans "p1" "p2";
+                {read [("r1", "0"), ("r2", "0")]; tags []; committed ["c1", "c2"];
+                 "T1 and T2 each missed the key that the other one inserted"})*
+        }
+    };
 }
+
+methods! { "btree" "hash" "gist" "spgist" "gin" "brin" }

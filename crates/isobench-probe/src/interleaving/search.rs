@@ -305,19 +305,33 @@ impl<'a, 's> Search<'a, 's> {
         // A second time if values that are masked may matter later: what follows shows it.
         loop {
             let followed = serial.masks.matter_later(&self.alone.sessions.tables.all);
-            let once = self.serially(transactions, &all, 0, &serial.masks)?;
-            sleep(Duration::from_millis(1));
-            let again = self.serially(transactions, &all, AHEAD, &serial.masks)?;
-            if !serial.masks.learn(&once, &again) {
+            if !self.twice(transactions, &all, &mut serial)? {
                 self.found.undetermined += 1;
                 return Ok(None);
             }
             if followed == serial.masks.matter_later(&self.alone.sessions.tables.all) {
-                serial.outcomes.insert(all, vec![once, again]);
                 self.note_masked(&serial.masks);
                 return Ok(Some(serial));
             }
         }
+    }
+
+    /// Runs an order twice, notes both outcomes, and learns what the order doesn't determine. Returns false if it takes
+    /// different ways.
+    fn twice(
+        &mut self,
+        transactions: &[Transaction],
+        order: &[usize],
+        serial: &mut Serial,
+    ) -> Result<bool, TryError> {
+        let once = self.serially(transactions, order, 0, &serial.masks)?;
+        sleep(Duration::from_millis(1));
+        let again = self.serially(transactions, order, AHEAD, &serial.masks)?;
+        let same = serial.masks.learn(&once, &again);
+        if same {
+            serial.outcomes.insert(order.to_vec(), vec![once, again]);
+        }
+        Ok(same)
     }
 
     fn note_masked(&mut self, masks: &Masks) {
@@ -595,13 +609,9 @@ impl<'a, 's> Search<'a, 's> {
     fn follow(&mut self, transactions: &[Transaction], serial: &mut Serial) -> Result<bool, TryError> {
         let known: Vec<Vec<usize>> = serial.outcomes.keys().cloned().collect();
         for order in known {
-            let once = self.serially(transactions, &order, 0, &serial.masks)?;
-            sleep(Duration::from_millis(1));
-            let again = self.serially(transactions, &order, AHEAD, &serial.masks)?;
-            if !serial.masks.learn(&once, &again) {
+            if !self.twice(transactions, &order, serial)? {
                 return Ok(false);
             }
-            serial.outcomes.insert(order, vec![once, again]);
         }
         Ok(true)
     }
